@@ -1,0 +1,149 @@
+package report
+
+import "time"
+
+// Schema is the version of report.json. A field is only ever added; a change of meaning raises Schema.
+const Schema = 1
+
+// Report is the content of report.json.
+type Report struct {
+	Schema int `json:"schema"`
+	// Version is the program's version, Command the command line that ran.
+	Version string    `json:"version"`
+	Command string    `json:"command"`
+	Seed    uint64    `json:"seed"`
+	Started time.Time `json:"started"`
+	// Seconds is the wall time from the start of the first node to the end of the run.
+	Seconds float64 `json:"seconds"`
+
+	Network     string `json:"network"`
+	Environment string `json:"environment"`
+	// Peers are the nodes that took part.
+	Peers []Peer `json:"peers"`
+
+	HeldOut Change `json:"held_out"`
+	Greedy  Change `json:"greedy"`
+
+	// Steps counts training steps; ReleaseHead is the newest version, ReleaseCID its signed release.
+	Steps       int    `json:"steps"`
+	ReleaseHead uint64 `json:"release_head"`
+	ReleaseCID  string `json:"release_cid"`
+	// Target is the held-out success that the run was asked to reach; SecondsToTarget is the time of the first
+	// evaluation from which on every evaluation reached it, absent if there is none.
+	Target          float64  `json:"target"`
+	SecondsToTarget *float64 `json:"seconds_to_target,omitempty"`
+
+	// RolloutsAccepted counts the rollouts of training bundles that the learner admitted.
+	RolloutsAccepted uint64 `json:"rollouts_accepted"`
+	// RolloutsRefused counts the rollouts of training bundles that it refused or dropped, by reason.
+	RolloutsRefused map[string]uint64 `json:"rollouts_refused"`
+	// RolloutsTrained counts the rollouts that a training step consumed.
+	RolloutsTrained uint64 `json:"rollouts_trained"`
+
+	Evaluations   []Evaluation   `json:"evaluations"`
+	TrainingSteps []TrainingStep `json:"training_steps"`
+	Examples      []Example      `json:"examples"`
+}
+
+// Change is a measure at version 0 and at the newest evaluated version.
+type Change struct {
+	Start Rate `json:"start"`
+	End   Rate `json:"end"`
+}
+
+// Rate is the success rate over Tasks held-out tasks, with the 95% Wilson interval [Low, High].
+type Rate struct {
+	Success float64 `json:"success"`
+	Tasks   int     `json:"tasks"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+}
+
+// Peer is one node of the run.
+type Peer struct {
+	ID   string `json:"id"`
+	Role string `json:"role"`
+	// Rollouts counts the rollouts of this peer's training bundles that the learner admitted.
+	Rollouts uint64 `json:"rollouts"`
+}
+
+// Evaluation is one version measured on held-out tasks.
+type Evaluation struct {
+	Version uint64 `json:"version"`
+	// Seconds is when the measure was complete, from the start of the run.
+	Seconds float64 `json:"seconds"`
+	// Sampled is at the charter's temperature; Greedy takes the most probable token.
+	Sampled Rate `json:"sampled"`
+	Greedy  Rate `json:"greedy"`
+}
+
+// TrainingStep is one step of the learner: the groups that it consumed and what they did.
+type TrainingStep struct {
+	// Version is the release that the step made.
+	Version uint64  `json:"version"`
+	Seconds float64 `json:"seconds"`
+	// Groups were consumed, of which ZeroVariance taught nothing because all their rollouts had the same return.
+	Groups       int `json:"groups"`
+	ZeroVariance int `json:"zero_variance"`
+	Rollouts     int `json:"rollouts"`
+	// Tokens counts the positions of the training sequences, prompts included.
+	Tokens int `json:"tokens"`
+	// Reward is the mean return of the consumed rollouts.
+	Reward float64 `json:"reward"`
+	// ClipFraction is the share of trained tokens whose gradient the loss clipped to nothing.
+	ClipFraction float64 `json:"clip_fraction"`
+	Entropy      float64 `json:"entropy"`
+	// KLBehaviour is the mean over trained tokens of log(mu) - log(policy), mu being the behaviour policy.
+	KLBehaviour float64 `json:"kl_behaviour"`
+	GradNorm    float64 `json:"grad_norm"`
+	// Lag counts the consumed groups by lag: Lag[i] groups had lag i.
+	Lag []int `json:"lag"`
+	// AcceptedRollouts is the running total of admitted rollouts when the step ended.
+	AcceptedRollouts uint64 `json:"accepted_rollouts"`
+}
+
+// Example is one held-out task as a policy version solved it, readable by a person.
+type Example struct {
+	Version uint64  `json:"version"`
+	Task    uint64  `json:"task"`
+	Outcome string  `json:"outcome"`
+	Reward  float64 `json:"reward"`
+	Calls   []Call  `json:"calls"`
+}
+
+// Call is one LLM request of an example, as text: what was new in its prompt, and the completion.
+type Call struct {
+	Agent      string `json:"agent"`
+	Prompt     string `json:"prompt"`
+	Completion string `json:"completion"`
+	// Probability is that of the whole completion under the policy that sampled it.
+	Probability float64 `json:"probability"`
+}
+
+// LagHistogram sums the steps' lag counts.
+func (r *Report) LagHistogram() []int {
+	var h []int
+	for _, s := range r.TrainingSteps {
+		for lag, n := range s.Lag {
+			for len(h) <= lag {
+				h = append(h, 0)
+			}
+			h[lag] += n
+		}
+	}
+	return h
+}
+
+// Settled returns the time of the first evaluation from which on every evaluation's sampled success is at least
+// target.
+func Settled(evaluations []Evaluation, target float64) (seconds float64, ok bool) {
+	for _, e := range evaluations {
+		switch {
+		case e.Sampled.Success < target:
+			ok = false
+		case !ok:
+			seconds, ok = e.Seconds, true
+		}
+	}
+	return seconds, ok
+}

@@ -1,0 +1,174 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+//go:embed report.html.tmpl
+var pageSource string
+
+var page = template.Must(template.New("report").Funcs(template.FuncMap{
+	"percent": func(v float64) string { return fmt.Sprintf("%.1f%%", 100*v) },
+	"seconds": func(v float64) string { return fmt.Sprintf("%.1f s", v) },
+}).Parse(pageSource))
+
+// Write stores r as report.json and report.html in dir, each whole or not at all.
+func Write(dir string, r *Report) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding report.json: %w", err)
+	}
+	html, err := HTML(r)
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string][]byte{"report.json": append(data, '\n'), "report.html": html} {
+		if err := replace(filepath.Join(dir, name), content); err != nil {
+			return fmt.Errorf("writing the run's %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// HTML renders r as one self-contained page.
+func HTML(r *Report) ([]byte, error) {
+	var out bytes.Buffer
+	if err := page.Execute(&out, newView(r)); err != nil {
+		return nil, fmt.Errorf("rendering report.html: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// replace writes content beside path, syncs it and renames it into place.
+func replace(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // gone already after the rename
+	if _, err := f.Write(content); err != nil {
+		f.Close() //nolint:errcheck // the write's error is the one to report
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		f.Close() //nolint:errcheck // likewise
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		f.Close() //nolint:errcheck // likewise
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close() //nolint:errcheck // only read
+	return folder.Sync()
+}
+
+// view is what the page shows: the report, its charts, and its examples by task.
+type view struct {
+	*Report
+	RewardChart, ThroughputChart, LagChart template.HTML
+	Refusals                               []refusal
+	Pairs                                  []pair
+}
+
+type refusal struct {
+	Reason   string
+	Rollouts uint64
+}
+
+// pair is one task before and after training.
+type pair struct {
+	Task          uint64
+	Before, After *Example
+}
+
+func newView(r *Report) view {
+	v := view{Report: r}
+	v.RewardChart = rewardChart(r)
+	v.ThroughputChart = throughputChart(r)
+	lag := r.LagHistogram()
+	v.LagChart = barChart(axes{title: "Groups trained, by lag", x: "lag (versions)", y: "groups", maxY: ceiling(float64(slices.Max(append(lag, 1))))}, lag)
+	for reason, n := range r.RolloutsRefused {
+		v.Refusals = append(v.Refusals, refusal{reason, n})
+	}
+	slices.SortFunc(v.Refusals, func(a, b refusal) int {
+		if a.Rollouts != b.Rollouts {
+			return int(b.Rollouts) - int(a.Rollouts)
+		}
+		return bytes.Compare([]byte(a.Reason), []byte(b.Reason))
+	})
+	v.Pairs = pairs(r.Examples)
+	return v
+}
+
+func rewardChart(r *Report) template.HTML {
+	sampled := series{name: "sampled", class: "a"}
+	greedy := series{name: "greedy", class: "b"}
+	for _, e := range r.Evaluations {
+		sampled.points = append(sampled.points, point{e.Seconds, e.Sampled.Success, e.Sampled.Low, e.Sampled.High})
+		if e.Greedy.Tasks > 0 {
+			greedy.points = append(greedy.points, point{x: e.Seconds, y: e.Greedy.Success})
+		}
+	}
+	return lineChart(axes{title: "Held-out success over time", x: "seconds from the start", y: "held-out success", maxX: ceiling(r.Seconds), maxY: 1}, sampled, greedy)
+}
+
+// throughputChart shows admitted rollouts a second between training steps, averaged over windows of a twentieth of
+// the run.
+func throughputChart(r *Report) template.HTML {
+	line := series{name: "rollouts a second", class: "a"}
+	window := r.Seconds / 20
+	lastTime, lastCount, top := 0.0, uint64(0), 0.0
+	for _, s := range r.TrainingSteps {
+		if s.Seconds-lastTime < window || s.Seconds <= lastTime {
+			continue
+		}
+		rate := float64(s.AcceptedRollouts-lastCount) / (s.Seconds - lastTime)
+		line.points = append(line.points, point{x: s.Seconds, y: rate})
+		lastTime, lastCount, top = s.Seconds, s.AcceptedRollouts, max(top, rate)
+	}
+	return lineChart(axes{title: "Rollouts admitted a second", x: "seconds from the start", y: "rollouts/s", maxX: ceiling(r.Seconds), maxY: ceiling(top)}, line)
+}
+
+// pairs puts the examples of the lowest and the highest version of each task side by side, tasks in order.
+func pairs(examples []Example) []pair {
+	byTask := map[uint64]*pair{}
+	var order []uint64
+	for i := range examples {
+		e := &examples[i]
+		p := byTask[e.Task]
+		if p == nil {
+			p = &pair{Task: e.Task, Before: e, After: e}
+			byTask[e.Task] = p
+			order = append(order, e.Task)
+		}
+		if e.Version < p.Before.Version {
+			p.Before = e
+		}
+		if e.Version > p.After.Version {
+			p.After = e
+		}
+	}
+	slices.Sort(order)
+	out := make([]pair, 0, len(order))
+	for _, t := range order {
+		out = append(out, *byTask[t])
+	}
+	return out
+}
