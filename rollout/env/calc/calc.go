@@ -1,0 +1,129 @@
+package calc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lightswarm/lightswarm/policy/chat"
+	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/wire/wirepb"
+)
+
+// Name is the environment's name, and its entry in the manifest of kind "builtin".
+const Name = "calc"
+
+const (
+	toolName     = "calculator"
+	systemPrompt = "Use the calculator. Answer with the number."
+	// maxArguments bounds a tool call's arguments before they are parsed.
+	maxArguments = 4 * MaxExpression
+)
+
+var splitTasks = map[string]uint64{Train: trainTasks, Validation: heldOutTasks, Test: heldOutTasks}
+
+// Environment implements env.Environment. It has no state.
+type Environment struct{}
+
+// New returns the environment.
+func New() Environment { return Environment{} }
+
+// Manifest implements env.Environment.
+func (Environment) Manifest() *wirepb.EnvironmentManifest {
+	return &wirepb.EnvironmentManifest{
+		Major:       1,
+		Name:        Name,
+		Version:     "1",
+		Description: "Word problems, solved with a calculator tool. Reward 1 for exactly the right number.",
+		Licence:     "Apache-2.0",
+		Kind:        "builtin",
+		Entry:       Name,
+		Splits: []*wirepb.Split{
+			{Name: Train, Tasks: trainTasks},
+			{Name: Validation, Tasks: heldOutTasks},
+			{Name: Test, Tasks: heldOutTasks},
+		},
+		RewardMin:   0,
+		RewardMax:   1,
+		Determinism: wirepb.Determinism_DETERMINISM_EXACT,
+		// The built-in agent has one role; it is trained.
+		Agents:        []string{"solver"},
+		TrainedAgents: []string{"solver"},
+	}
+}
+
+// Reset implements env.Environment.
+func (Environment) Reset(_ context.Context, split string, index uint64) (env.Episode, error) {
+	tasks, ok := splitTasks[split]
+	if !ok {
+		return nil, fmt.Errorf("calc: no split %q", split)
+	}
+	if index >= tasks {
+		return nil, fmt.Errorf("calc: task %d of split %q, which has %d", index, split, tasks)
+	}
+	return &episode{problem: NewProblem(split, index)}, nil
+}
+
+// Tools returns the calculator's description, the same for every task.
+func Tools() []chat.Tool {
+	return []chat.Tool{{
+		Name:        toolName,
+		Description: "Integer arithmetic.",
+		Parameters:  `{"type":"object","properties":{"expression":{"type":"string"}},"required":["expression"]}`,
+	}}
+}
+
+type episode struct{ problem Problem }
+
+func (e *episode) Messages() []chat.Message { return opening(e.problem) }
+
+func (e *episode) Tools() []chat.Tool { return Tools() }
+
+func (e *episode) Call(_ context.Context, name, arguments string) (string, error) {
+	if name != toolName {
+		return "error: no such tool", nil
+	}
+	return calculate(arguments), nil
+}
+
+func (e *episode) Score(_ context.Context, answer string) (env.Score, error) {
+	if strings.TrimSpace(answer) == e.problem.Answer {
+		return env.Score{Reward: 1}, nil
+	}
+	return env.Score{}, nil
+}
+
+func (e *episode) Close() error { return nil }
+
+// opening is the conversation that an agent starts from.
+func opening(p Problem) []chat.Message {
+	return []chat.Message{
+		{Role: chat.System, Content: systemPrompt},
+		{Role: chat.User, Content: p.Question},
+	}
+}
+
+// calculate runs the tool. Its answers to bad arguments are fixed texts: they are part of later prompts, so they must
+// not follow the wording of a library.
+func calculate(arguments string) string {
+	const bad = `error: arguments must be {"expression":"..."}`
+	if len(arguments) > maxArguments || !utf8.ValidString(arguments) {
+		return bad
+	}
+	var fields map[string]string
+	if err := json.Unmarshal([]byte(arguments), &fields); err != nil {
+		return bad
+	}
+	expression, ok := fields["expression"]
+	if !ok {
+		return bad
+	}
+	return Evaluate(expression)
+}
+
+// call is the assistant's request to evaluate an expression of the grammar's symbols, none of which JSON escapes.
+func call(expression string) chat.ToolCall {
+	return chat.ToolCall{ID: "call_0", Name: toolName, Arguments: `{"expression":"` + expression + `"}`}
+}

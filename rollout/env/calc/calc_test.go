@@ -1,0 +1,153 @@
+package calc
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/lightswarm/lightswarm/policy/chat"
+	"github.com/lightswarm/lightswarm/rollout/env"
+)
+
+func TestEnvironmentKeepsItsPromises(t *testing.T) {
+	if err := env.Check(t.Context(), New(), Oracle(), Null(), 300); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestProblemsAreFixed pins the generator: a change here makes other tasks under the same environment CID.
+func TestProblemsAreFixed(t *testing.T) {
+	for _, c := range []struct {
+		split string
+		index uint64
+		want  Problem
+	}{} {
+		if got := NewProblem(c.split, c.index); got != c.want {
+			t.Errorf("NewProblem(%q, %d) = %#v, want %#v", c.split, c.index, got, c.want)
+		}
+	}
+}
+
+func TestSplitsDoNotOverlap(t *testing.T) {
+	const tasks = 4000
+	texts, expressions := map[string]string{}, map[string]string{}
+	families := map[int]int{}
+	for _, split := range []string{Train, Validation, Test} {
+		for index := range uint64(tasks) {
+			p := NewProblem(split, index)
+			families[p.Family]++
+			if other, ok := texts[p.Question]; ok && other != split {
+				t.Fatalf("%q is in %s and %s", p.Question, other, split)
+			}
+			if other, ok := expressions[p.Expression]; ok && other != split {
+				t.Fatalf("%q is in %s and %s", p.Expression, other, split)
+			}
+			texts[p.Question], expressions[p.Expression] = split, split
+		}
+	}
+	if len(families) != 10 {
+		t.Fatalf("families = %v, want 10", families)
+	}
+	for f, n := range families {
+		if n < 3*tasks/20 || n > 3*tasks/5 {
+			t.Errorf("family %d has %d of %d tasks", f, n, 3*tasks)
+		}
+	}
+	if len(texts) < 3*tasks*9/10 {
+		t.Errorf("%d distinct questions of %d", len(texts), 3*tasks)
+	}
+}
+
+// TestSplitsNeverOverlap checks the reason why they cannot, for any index.
+func TestSplitsNeverOverlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		split := rapid.SampledFrom([]string{Train, Validation, Test}).Draw(t, "split")
+		p := NewProblem(split, rapid.Uint64().Draw(t, "index"))
+		if got := SplitOf(p.Expression); got != split {
+			t.Fatalf("%q of split %s belongs to %s", p.Expression, split, got)
+		}
+		if n := strings.Count(p.Question, " "); n > 24 {
+			t.Fatalf("%q has %d words", p.Question, n+1)
+		}
+		if strings.HasPrefix(p.Answer, "error") || strings.HasPrefix(p.Answer, "-") {
+			t.Fatalf("the answer of %q is %q", p.Expression, p.Answer)
+		}
+	})
+}
+
+func TestScoreWantsTheNumber(t *testing.T) {
+	p := NewProblem(Train, 7)
+	for answer, want := range map[string]float32{
+		p.Answer: 1, " " + p.Answer + "\n": 1, "": 0, "0" + p.Answer: 0, p.Answer + ".0": 0, "about " + p.Answer: 0, p.Expression: 0,
+	} {
+		e, err := New().Reset(t.Context(), Train, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := e.Score(t.Context(), answer); err != nil || got.Reward != want {
+			t.Errorf("Score(%q) = %v, %v, want %v", answer, got.Reward, err, want)
+		}
+	}
+}
+
+func TestToolAnswersBadCallsWithText(t *testing.T) {
+	e, err := New().Reset(t.Context(), Train, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bad = `error: arguments must be {"expression":"..."}`
+	for _, c := range []struct{ name, arguments, want string }{
+		{"calculator", `{"expression":"(2+3)*4"}`, "20"},
+		{"calculator", ` { "expression" : "2\u002b3" } `, "5"},
+		{"calculator", `{"expression":"2+"}`, "error: expected a number at 2"},
+		{"calculator", `{"expression":2}`, bad},
+		{"calculator", `{"Expression":"2"}`, bad},
+		{"calculator", `{}`, bad},
+		{"calculator", `null`, bad},
+		{"calculator", `[1]`, bad},
+		{"calculator", ``, bad},
+		{"calculator", "{\"expression\":\"2\xff\"}", bad},
+		{"calculator", `{"expression":"` + strings.Repeat("1", 2000) + `"}`, bad},
+		{"abacus", `{"expression":"2"}`, "error: no such tool"},
+	} {
+		if got, err := e.Call(t.Context(), c.name, c.arguments); err != nil || got != c.want {
+			t.Errorf("Call(%q, %q) = %q, %v, want %q", c.name, c.arguments, got, err, c.want)
+		}
+	}
+}
+
+func TestResetRefusesUnknownTasks(t *testing.T) {
+	if _, err := New().Reset(context.Background(), "training", 0); err == nil {
+		t.Error("an unknown split is accepted")
+	}
+	if _, err := New().Reset(context.Background(), Test, 1<<12); err == nil {
+		t.Error("an index beyond the split is accepted")
+	}
+}
+
+func TestDemonstrationsShowTheWrongHabit(t *testing.T) {
+	const shown = 2000
+	right, n := 0, 0
+	for conversation := range Demonstrations(3) {
+		if len(conversation) != 5 || conversation[4].Role != chat.Assistant {
+			t.Fatalf("conversation %+v", conversation)
+		}
+		if conversation[3].Content != conversation[4].Content || strings.HasPrefix(conversation[4].Content, "error") {
+			t.Fatalf("the result is not the answer: %+v", conversation)
+		}
+		s := newStream("demonstration", "", 3, uint64(n))
+		if p := NewProblem(Train, s.next()%trainTasks); p.Question != conversation[1].Content {
+			t.Fatalf("demonstration %d asks %q, not %q", n, conversation[1].Content, p.Question)
+		} else if p.Answer == conversation[4].Content {
+			right++
+		}
+		if n++; n == shown {
+			break
+		}
+	}
+	if share := float64(right) / shown; share < 0.31 || share > 0.39 {
+		t.Errorf("%.3f of the demonstrations are right, want about 0.35", share)
+	}
+}

@@ -1,0 +1,116 @@
+package env
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Player acts in an episode without a policy. An environment's author gives two of them, so that Check can tell
+// whether its tasks can be solved and whether they have to be.
+type Player interface {
+	// Play uses the episode's tools and returns the final answer. The split and the index say which task it is,
+	// so that an oracle can look the solution up.
+	Play(ctx context.Context, split string, index uint64, e Episode) (answer string, err error)
+}
+
+// PlayerFunc is a function as a Player.
+type PlayerFunc func(ctx context.Context, split string, index uint64, e Episode) (string, error)
+
+// Play implements Player.
+func (f PlayerFunc) Play(ctx context.Context, split string, index uint64, e Episode) (string, error) {
+	return f(ctx, split, index, e)
+}
+
+// Check tests what an environment promises, on the first tasks of every split:
+//
+//   - the oracle reaches the manifest's largest reward, every time;
+//   - a task played twice gives the same messages, tools, tool results, answer and score;
+//   - the null player's mean reward is below the largest;
+//   - no reward leaves the manifest's range;
+//   - the index after a split's last is refused.
+//
+// It returns the first broken promise.
+func Check(ctx context.Context, e Environment, oracle, null Player, tasks uint64) error {
+	m := e.Manifest()
+	for _, split := range m.GetSplits() {
+		if _, err := e.Reset(ctx, split.GetName(), split.GetTasks()); err == nil {
+			return fmt.Errorf("%s: task %d is accepted, one beyond the split's last", split.GetName(), split.GetTasks())
+		}
+		n := min(tasks, split.GetTasks())
+		var nullSum float64
+		for index := range n {
+			at := fmt.Sprintf("%s task %d", split.GetName(), index)
+			first, err := play(ctx, e, oracle, split.GetName(), index)
+			if err != nil {
+				return fmt.Errorf("%s: oracle: %w", at, err)
+			}
+			second, err := play(ctx, e, oracle, split.GetName(), index)
+			if err != nil {
+				return fmt.Errorf("%s: oracle, again: %w", at, err)
+			}
+			if !slices.Equal(first.transcript, second.transcript) {
+				return fmt.Errorf("%s: two executions differ: %q and %q", at, first.transcript, second.transcript)
+			}
+			if first.reward != m.GetRewardMax() {
+				return fmt.Errorf("%s: the oracle's reward is %v, not %v", at, first.reward, m.GetRewardMax())
+			}
+			nothing, err := play(ctx, e, null, split.GetName(), index)
+			if err != nil {
+				return fmt.Errorf("%s: null player: %w", at, err)
+			}
+			if !(nothing.reward >= m.GetRewardMin() && nothing.reward <= m.GetRewardMax()) {
+				return fmt.Errorf("%s: reward %v is outside [%v, %v]", at, nothing.reward, m.GetRewardMin(), m.GetRewardMax())
+			}
+			nullSum += float64(nothing.reward)
+		}
+		if n > 0 && nullSum/float64(n) >= float64(m.GetRewardMax()) {
+			return fmt.Errorf("%s: the null player gets the largest reward", split.GetName())
+		}
+	}
+	return nil
+}
+
+// played is one execution: everything that the player saw and did, and the reward.
+type played struct {
+	transcript []string
+	reward     float32
+}
+
+func play(ctx context.Context, e Environment, p Player, split string, index uint64) (result played, err error) {
+	episode, err := e.Reset(ctx, split, index)
+	if err != nil {
+		return played{}, err
+	}
+	defer func() { err = errors.Join(err, episode.Close()) }()
+	w := &witness{Episode: episode}
+	w.note("messages %+v", episode.Messages())
+	w.note("tools %+v", episode.Tools())
+	answer, err := p.Play(ctx, split, index, w)
+	if err != nil {
+		return played{}, err
+	}
+	score, err := episode.Score(ctx, answer)
+	if err != nil {
+		return played{}, err
+	}
+	w.note("answer %q score %+v", answer, score)
+	return played{transcript: w.transcript, reward: score.Reward}, nil
+}
+
+// witness writes down an episode's tool calls.
+type witness struct {
+	Episode
+	transcript []string
+}
+
+func (w *witness) Call(ctx context.Context, name, arguments string) (string, error) {
+	result, err := w.Episode.Call(ctx, name, arguments)
+	w.note("call %s %q: %q %v", name, arguments, result, err)
+	return result, err
+}
+
+func (w *witness) note(format string, args ...any) {
+	w.transcript = append(w.transcript, fmt.Sprintf(format, args...))
+}
