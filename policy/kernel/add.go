@@ -1,0 +1,57 @@
+package kernel
+
+// Add sets dst[i] += x[i]. The slices have the same length; they may be the same.
+func Add(dst, x []float32) {
+	checkLength("Add: x", len(x), len(dst))
+	if len(x) == 0 {
+		return
+	}
+	addVector(current(), dst, x)
+}
+
+func addPortable(dst, x []float32) {
+	for i, v := range x {
+		dst[i] += v
+	}
+}
+
+// AddScaled sets dst[i] += round(x[i]·s). The slices have the same length; they may be the same.
+func AddScaled(dst, x []float32, s float32) {
+	checkLength("AddScaled: x", len(x), len(dst))
+	if len(x) == 0 {
+		return
+	}
+	addScaled(current(), dst, x, s)
+}
+
+func addScaledPortable(dst, x []float32, s float32) {
+	for i, v := range x {
+		dst[i] += float32(v * s)
+	}
+}
+
+// SumSquares returns Σ x[i]² in float64, in canonical lanes. (A square of a float32 is exact in float64.)
+func SumSquares(x []float32) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	return sumSquares(current(), x)
+}
+
+func sumSquaresPortable(x []float32) float64 {
+	var l [16]float64
+	for i, v := range x {
+		l[i%16] += float64(float64(v) * float64(v))
+	}
+	return foldSquares(&l)
+}
+
+// foldSquares is the fixed tree in float64.
+func foldSquares(l *[16]float64) float64 {
+	for step := 8; step > 0; step /= 2 {
+		for i := range step {
+			l[i] += l[i+step]
+		}
+	}
+	return l[0]
+}
