@@ -1,0 +1,50 @@
+package loss
+
+// Normaliser says how much each trained token counts in a step.
+type Normaliser interface {
+	// Weights returns the weight of every trained token of each rollout: tokens[i] is how many rollout i has, and
+	// rollouts, at least len(tokens), is how many the step looked at, including those that teach nothing because
+	// their group was flat. A rollout without tokens gets any finite weight.
+	Weights(tokens []int, rollouts int) []float64
+}
+
+// PerRollout is the mean over rollouts of the mean over their tokens: a long rollout has no more say than a short one.
+// It is LightningRL's aggregation (Agent Lightning) at rollout level.
+type PerRollout struct{}
+
+// Weights implements Normaliser.
+func (PerRollout) Weights(tokens []int, rollouts int) []float64 {
+	return weigh(tokens, func(n int) float64 { return 1 / float64(rollouts) / float64(max(n, 1)) })
+}
+
+// PerToken is the mean over all trained tokens. DAPO, arXiv 2503.14476.
+type PerToken struct{}
+
+// Weights implements Normaliser.
+func (PerToken) Weights(tokens []int, _ int) []float64 {
+	sum := 0
+	for _, n := range tokens {
+		sum += n
+	}
+	return weigh(tokens, func(int) float64 { return 1 / float64(max(sum, 1)) })
+}
+
+// PerConstant divides a rollout's token sum by a constant, so that its gradient does not depend on how long it was.
+// Dr.GRPO, arXiv 2503.20783.
+type PerConstant struct {
+	// Tokens is the constant: about the largest number of tokens that a rollout is expected to have.
+	Tokens int
+}
+
+// Weights implements Normaliser.
+func (p PerConstant) Weights(tokens []int, rollouts int) []float64 {
+	return weigh(tokens, func(int) float64 { return 1 / float64(rollouts) / float64(max(p.Tokens, 1)) })
+}
+
+func weigh(tokens []int, weight func(int) float64) []float64 {
+	out := make([]float64, len(tokens))
+	for i, n := range tokens {
+		out[i] = weight(n)
+	}
+	return out
+}
