@@ -1,0 +1,121 @@
+package config
+
+import "time"
+
+// Role is a part that a node plays in its network.
+type Role string
+
+// The roles of a node. One process may take several.
+const (
+	// RoleLearner trains the policy and signs releases. The charter names the peers that may.
+	RoleLearner Role = "learner"
+	// RoleRollout runs agents against the newest policy.
+	RoleRollout Role = "rollout"
+	// RoleRelay only connects others: it keeps their messages and blocks within its limits and passes them on.
+	RoleRelay Role = "relay"
+)
+
+// Config is everything that a user can set about one node. The zero value is not valid; start from [Default].
+type Config struct {
+	// Network is the id of the network, the CID of its signed charter.
+	Network string
+	// Roles are the parts that this node plays; at least one.
+	Roles []Role
+
+	P2P     P2P
+	Store   Store
+	API     API
+	Rollout Rollout
+	Learner Learner
+	Log     Log
+}
+
+// P2P says how the node reaches others.
+type P2P struct {
+	// Listen are the multiaddresses to listen on. Port 0 picks a free one.
+	Listen []string
+	// Bootstrap are multiaddresses, each with a /p2p/ peer id, of members to dial first.
+	Bootstrap []string
+	// MDNS finds members on the local network.
+	MDNS bool
+	// DHT finds members through a Kademlia table that only members of Lightswarm networks take part in.
+	DHT bool
+}
+
+// Store bounds what the node keeps on disk.
+type Store struct {
+	// MaxBlockBytes is how many bytes of blocks, pinned and unpinned, are kept. Unpinned blocks make room, oldest
+	// first; pinned ones are never removed for it.
+	MaxBlockBytes Size
+}
+
+// API is the local HTTP API.
+type API struct {
+	// Address is a loopback host:port; port 0 picks a free one, which the data folder's api.address then names.
+	Address string
+}
+
+// Rollout says how much work a rollout node takes on.
+type Rollout struct {
+	// Parallel is how many rollouts run at once, over all groups; 0 means twice the number of processors, which
+	// keeps the engine's batches full while environments work.
+	Parallel int
+	// Slots is how many calls the engine decodes together; 0 follows Parallel.
+	Slots int
+}
+
+// Learner says how a learner trains.
+type Learner struct {
+	// Steps is how many releases the learner makes before it marks one final; 0 means no end.
+	Steps int
+	// Groups is how many groups one step consumes.
+	Groups int
+	// LearningRate is AdamW's.
+	LearningRate float64
+	// EvaluateEvery asks the network to measure each version that is a multiple of it; 0 asks for the first and the
+	// final one only.
+	EvaluateEvery int
+	// Workers is how many goroutines train; 0 means the number of processors. It never changes a result.
+	Workers int
+	// StepTimeout is how long a step waits for its groups before it reports what it is waiting for.
+	StepTimeout time.Duration
+}
+
+// Log says what is logged and how.
+type Log struct {
+	// Level is debug, info, warn or error.
+	Level string
+	// Format is text, json, or auto: text on a terminal and JSON elsewhere.
+	Format string
+}
+
+// Default returns the settings of a rollout node that a volunteer runs at home.
+func Default() Config {
+	return Config{
+		Roles: []Role{RoleRollout},
+		P2P: P2P{
+			Listen: []string{"/ip4/0.0.0.0/tcp/0", "/ip4/0.0.0.0/udp/0/quic-v1"},
+			MDNS:   true,
+			DHT:    true,
+		},
+		Store: Store{MaxBlockBytes: 4 << 30},
+		API:   API{Address: "127.0.0.1:0"},
+		Learner: Learner{
+			Groups:        16,
+			LearningRate:  1e-4,
+			EvaluateEvery: 5,
+			StepTimeout:   time.Minute,
+		},
+		Log: Log{Level: "info", Format: "auto"},
+	}
+}
+
+// Has says whether the node plays r.
+func (c *Config) Has(r Role) bool {
+	for _, role := range c.Roles {
+		if role == r {
+			return true
+		}
+	}
+	return false
+}

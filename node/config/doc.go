@@ -1,0 +1,27 @@
+// Package config holds a node's settings and its data folder.
+//
+// Settings come from four places; a later one wins:
+//
+//  1. the defaults of [Default];
+//  2. the TOML file, normally config.toml in the data folder;
+//  3. environment variables, LIGHTSWARM_ followed by the key with dots as underscores;
+//  4. command-line flags, the key with dots and underscores as hyphens.
+//
+// One table, in fields.go, names every key once; the file, the variables, the flags and the listing of `config show`
+// all follow from it. [Load] remembers where each value came from. An unknown key is an error that suggests the
+// nearest known one, and an invalid value is an error that says which field, which value, where it came from and
+// what to do.
+//
+// The data folder ([OpenFolder]) is a node's whole durable state:
+//
+//	config.toml    settings, optional
+//	identity.key   the peer's ed25519 private key, PKCS #8 in PEM, mode 0600
+//	api.token      bearer token of the local API, mode 0600
+//	api.address    where the local API listens; there while a node runs
+//	lock           held by the process that uses the folder; it contains that process's id
+//	db/            the database of package store
+//	runs/          reports and exports, one folder per run
+//
+// Files that must survive a crash are written to a temporary name, synced, renamed and the folder synced, so that a
+// reader sees all of a file or none of it.
+package config

@@ -1,0 +1,204 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"pgregory.net/rapid"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func parse(t *testing.T, arguments ...string) *pflag.FlagSet {
+	t.Helper()
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(set)
+	if err := set.Parse(arguments); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func origin(l *Loaded, key string) (value, from string) {
+	for _, s := range l.Settings() {
+		if s.Key == key {
+			return s.Value, s.Origin
+		}
+	}
+	return "", ""
+}
+
+func TestPrecedence(t *testing.T) {
+	path := write(t, "roles = ['learner']\n[rollout]\nparallel = 1\nslots = 1\n[p2p]\nmdns = false\n")
+	l, err := Load(Sources{
+		File:    path,
+		Environ: []string{"HOME=/root", "LIGHTSWARM_DATA=/x", "LIGHTSWARM_ROLLOUT_PARALLEL=2", "LIGHTSWARM_ROLLOUT_SLOTS=2"},
+		Flags:   parse(t, "--rollout-slots=3"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string][2]string{
+		"roles":            {"learner", "file " + path},
+		"p2p.mdns":         {"false", "file " + path},
+		"rollout.parallel": {"2", "environment LIGHTSWARM_ROLLOUT_PARALLEL"},
+		"rollout.slots":    {"3", "flag --rollout-slots"},
+		"log.level":        {"info", "default"},
+	} {
+		value, from := origin(l, key)
+		if got := [2]string{value, from}; got != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+	if !l.Has(RoleLearner) || l.Has(RoleRollout) || l.P2P.MDNS || l.Rollout.Parallel != 2 || l.Rollout.Slots != 3 {
+		t.Errorf("wrong config: %+v", l.Config)
+	}
+}
+
+func TestRepeatedListFlagsAreJoined(t *testing.T) {
+	const a = "/ip4/192.0.2.1/tcp/4001/p2p/12D3KooWKnDdG3iXw9eTFijk3EWSunZcFi54Zka4wmtqtt6rPxc8"
+	const b = "/ip4/192.0.2.2/tcp/4001/p2p/12D3KooWKnDdG3iXw9eTFijk3EWSunZcFi54Zka4wmtqtt6rPxc8"
+	l, err := Load(Sources{Flags: parse(t, "--p2p-bootstrap", a, "--p2p-bootstrap", b, "--p2p-mdns=false")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{a, b}, l.P2P.Bootstrap); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	for name, c := range map[string]struct {
+		sources Sources
+		want    []string
+	}{
+		"unknown key": {
+			Sources{File: write(t, "[rollout]\nparalel = 3\n")},
+			[]string{`unknown key "rollout.paralel"`, "did you mean rollout.parallel?"}},
+		"unknown variable": {
+			Sources{Environ: []string{"LIGHTSWARM_LOGLEVEL=debug"}},
+			[]string{`"LIGHTSWARM_LOGLEVEL"`, "did you mean LIGHTSWARM_LOG_LEVEL?"}},
+		"nothing like it": {
+			Sources{File: write(t, "zzzzzzzzzzzzzz = 1\n")},
+			[]string{`unknown key "zzzzzzzzzzzzzz"`}},
+		"wrong type": {
+			Sources{File: write(t, "[rollout]\nparallel = 'many'\n")},
+			[]string{`rollout.parallel = "many"`, "config.toml", "want a whole number"}},
+		"list of numbers": {
+			Sources{File: write(t, "roles = [1]\n")},
+			[]string{"roles: element 0 is not a string"}},
+		"syntax": {
+			Sources{File: write(t, "roles = [\n")},
+			[]string{"config.toml:"}},
+		"missing file": {
+			Sources{File: "/nonexistent/config.toml", FileRequired: true},
+			[]string{"read settings", "/nonexistent/config.toml"}},
+		"role": {
+			Sources{Environ: []string{"LIGHTSWARM_ROLES=learner,boss"}},
+			[]string{`roles = "learner,boss" (environment LIGHTSWARM_ROLES)`, `"boss" is no role; use learner`}},
+		"public API": {
+			Sources{Environ: []string{"LIGHTSWARM_API_ADDRESS=0.0.0.0:80"}},
+			[]string{"use a loopback address"}},
+		"bootstrap without peer": {
+			Sources{Environ: []string{"LIGHTSWARM_P2P_BOOTSTRAP=/ip4/192.0.2.1/tcp/1"}},
+			[]string{"p2p.bootstrap", "/p2p/12D3Koo"}},
+		"network": {
+			Sources{Environ: []string{"LIGHTSWARM_NETWORK=mine"}},
+			[]string{`network = "mine"`, "copy the whole id"}},
+		"small store": {
+			Sources{Environ: []string{"LIGHTSWARM_STORE_MAX_BLOCK_BYTES=1MiB"}},
+			[]string{"at least 64MiB"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(c.sources)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not contain %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestInvalidValueIsAFieldError(t *testing.T) {
+	_, err := Load(Sources{Environ: []string{"LIGHTSWARM_LOG_LEVEL=loud"}})
+	var field *FieldError
+	if !errors.As(err, &field) {
+		t.Fatalf("%v is no FieldError", err)
+	}
+	want := FieldError{Key: "log.level", Value: "loud", Problem: "use debug, info, warn or error", Origin: "environment LIGHTSWARM_LOG_LEVEL"}
+	if diff := cmp.Diff(want, *field); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Every setting that Settings lists can be set to what it lists through the file, the environment and a flag.
+func TestSettingsRoundTrip(t *testing.T) {
+	want, err := Load(Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file strings.Builder
+	var environ, arguments []string
+	for _, s := range want.Settings() {
+		fmt.Fprintf(&file, "%s = %q\n", s.Key, s.Value)
+		environ = append(environ, environmentName(s.Key)+"="+s.Value)
+		arguments = append(arguments, "--"+flagName(s.Key)+"="+s.Value)
+	}
+	for name, sources := range map[string]Sources{
+		"file":        {File: write(t, file.String())},
+		"environment": {Environ: environ},
+		"flags":       {Flags: parse(t, arguments...)},
+	} {
+		got, err := Load(sources)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for i, s := range got.Settings() {
+			if s.Value != want.Settings()[i].Value || s.Origin == "default" {
+				t.Errorf("%s: %+v", name, s)
+			}
+		}
+	}
+}
+
+func TestSizeRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := Size(rapid.Int64Range(0, 1<<50).Draw(t, "size"))
+		back, err := ParseSize(size.String())
+		if err != nil || back != size {
+			t.Fatalf("%d is written %s and read %d, %v", size, size, back, err)
+		}
+	})
+	for _, bad := range []string{"", "-1", "1.5GiB", "9999999TiB", "1GB", "GiB"} {
+		if got, err := ParseSize(bad); err == nil {
+			t.Errorf("%q is read as %d", bad, got)
+		}
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add("roles = ['rollout']\n[p2p]\nmdns = true\n")
+	f.Add("a.b.c = [[1]]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if l, err := Load(Sources{File: write(t, text)}); err == nil && l.Validate() != nil {
+			t.Error("Load returned an invalid config")
+		}
+	})
+}

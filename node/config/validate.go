@@ -1,0 +1,124 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/multiformats/go-multiaddr"
+
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+// FieldError says which setting is wrong and what to do about it.
+type FieldError struct {
+	Key   string
+	Value string
+	// Problem completes "KEY = VALUE: …" and says what to do.
+	Problem string
+	// Origin is where the value came from; empty if that is not known.
+	Origin string
+}
+
+func (e *FieldError) Error() string {
+	where := ""
+	if e.Origin != "" && e.Origin != "default" {
+		where = " (" + e.Origin + ")"
+	}
+	return fmt.Sprintf("%s = %q%s: %s", e.Key, e.Value, where, e.Problem)
+}
+
+// Bounds of numbers that only a mistake would exceed.
+const (
+	maxParallel   = 4096
+	maxGroups     = 1 << 16
+	minBlockBytes = 64 << 20
+)
+
+// Validate checks every setting; its error is a *FieldError with the value's origin.
+func (l *Loaded) Validate() error {
+	err := l.Config.Validate()
+	if field, ok := err.(*FieldError); ok {
+		field.Origin = l.origins[field.Key]
+	}
+	return err
+}
+
+// Validate checks every setting; its error is a *FieldError. An empty network is valid here: commands that found a
+// network start without one.
+func (c *Config) Validate() error {
+	problems := c.problems()
+	for _, f := range c.fields() {
+		if problem := problems[f.key]; problem != "" {
+			return &FieldError{Key: f.key, Value: f.value.String(), Problem: problem}
+		}
+	}
+	return nil
+}
+
+// problems maps each invalid key to what is wrong with its value.
+func (c *Config) problems() map[string]string {
+	p := map[string]string{}
+	check := func(ok bool, key, problem string) {
+		if !ok && p[key] == "" {
+			p[key] = problem
+		}
+	}
+
+	if c.Network != "" {
+		_, err := wire.ParseCIDString(c.Network)
+		check(err == nil, "network", "not a network id; copy the whole id, which starts with bafkrei, from the join command")
+	}
+	check(len(c.Roles) > 0, "roles", "give at least one of learner, rollout, relay")
+	known := []Role{RoleLearner, RoleRollout, RoleRelay}
+	for i, role := range c.Roles {
+		check(slices.Contains(known, role), "roles", fmt.Sprintf("%q is no role; use learner, rollout or relay", role))
+		check(!slices.Contains(c.Roles[:i], role), "roles", fmt.Sprintf("%q is there twice; remove one", role))
+	}
+
+	for _, address := range c.P2P.Listen {
+		_, err := multiaddr.NewMultiaddr(address)
+		check(err == nil, "p2p.listen", fmt.Sprintf("%q is not a multiaddress; use for example /ip4/0.0.0.0/tcp/4001", address))
+	}
+	for _, address := range c.P2P.Bootstrap {
+		m, err := multiaddr.NewMultiaddr(address)
+		if err == nil {
+			_, err = m.ValueForProtocol(multiaddr.P_P2P)
+		}
+		check(err == nil, "p2p.bootstrap",
+			fmt.Sprintf("%q is not a member's address; use for example /ip4/192.0.2.1/tcp/4001/p2p/12D3Koo…, as `lightswarm status` prints it", address))
+	}
+
+	check(c.Store.MaxBlockBytes >= minBlockBytes, "store.max_block_bytes", "too small to hold a policy; use at least 64MiB")
+	check(loopback(c.API.Address), "api.address", "the API has no protection against a network; use a loopback address such as 127.0.0.1:0")
+
+	check(c.Rollout.Parallel >= 0 && c.Rollout.Parallel <= maxParallel, "rollout.parallel", fmt.Sprintf("use 0 to %d", maxParallel))
+	check(c.Rollout.Slots >= 0 && c.Rollout.Slots <= maxParallel, "rollout.slots", fmt.Sprintf("use 0 to %d", maxParallel))
+
+	check(c.Learner.Steps >= 0, "learner.steps", "use 0 for no end, or a positive number")
+	check(c.Learner.Groups >= 1 && c.Learner.Groups <= maxGroups, "learner.groups", fmt.Sprintf("use 1 to %d", maxGroups))
+	rate := c.Learner.LearningRate
+	check(rate > 0 && rate < 1 && !math.IsNaN(rate), "learner.learning_rate", "use a number between 0 and 1, such as 1e-4")
+	check(c.Learner.EvaluateEvery >= 0, "learner.evaluate_every", "use 0 or a positive number of versions")
+	check(c.Learner.Workers >= 0 && c.Learner.Workers <= maxParallel, "learner.workers", fmt.Sprintf("use 0 to %d", maxParallel))
+	check(c.Learner.StepTimeout >= time.Second, "learner.step_timeout", "use at least 1s")
+
+	check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level", "use debug, info, warn or error")
+	check(slices.Contains([]string{"text", "json", "auto"}, c.Log.Format), "log.format", "use text, json or auto")
+	return p
+}
+
+// loopback says whether address is a host:port whose host can be reached from this machine alone.
+func loopback(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
