@@ -1,0 +1,219 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"pgregory.net/rapid"
+)
+
+// After a power cut at any moment, with any part of what was not synced lost, everything durable is there, nothing is
+// half there, and counters go on without a gap.
+func TestPowerCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fs := vfs.NewCrashableMem()
+		s := openOn(t, fs, 1<<20)
+		var announced, reserved, released int
+		t.Repeat(map[string]func(*rapid.T){
+			"announce": func(t *rapid.T) {
+				cid, data := sample(announced)
+				_, err := s.Announce(Own{Bundle: cid, Data: data, Sign: func(q uint64) ([]byte, error) {
+					if q != uint64(announced) {
+						t.Fatalf("sequence %d, want %d", q, announced)
+					}
+					return fmt.Append(nil, q), nil
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				announced++
+			},
+			"reserve": func(t *rapid.T) {
+				counter, err := s.Draws().Reserve(context.Background())
+				if err != nil || counter != uint64(reserved) {
+					t.Fatalf("counter %d, want %d: %v", counter, reserved, err)
+				}
+				reserved++
+			},
+			"release": func(t *rapid.T) {
+				if err := s.PutRelease(uint64(released), []byte("release")); err != nil {
+					t.Fatal(err)
+				}
+				released++
+			},
+			"lazy block": func(t *rapid.T) {
+				cid, data := sample(1000 + rapid.IntRange(0, 50).Draw(t, "block"))
+				if err := s.Put(cid, data); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"power cut": func(t *rapid.T) {
+				lost := vfs.CrashCloneCfg{
+					UnsyncedDataPercent: rapid.SampledFrom([]int{0, 50, 100}).Draw(t, "unsynced kept"),
+					RNG:                 rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
+				}
+				crashed := fs.CrashClone(lost)
+				s.Close()
+				fs = crashed
+				s = openOn(t, fs, 1<<20)
+				checkDurable(t, s, announced, reserved, released)
+			},
+		})
+		checkDurable(t, s, announced, reserved, released)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// checkDurable checks what a store must hold and that its parts agree.
+func checkDurable(t rapid.TB, s *Store, announced, reserved, released int) {
+	t.Helper()
+	list, err := s.OwnAnnouncements(0, announced+1)
+	if err != nil || len(list) != announced || s.NextSequence() != uint64(announced) {
+		t.Fatalf("%d announcements and next sequence %d, want %d: %v", len(list), s.NextSequence(), announced, err)
+	}
+	for i, signed := range list {
+		cid, _ := sample(i)
+		if _, err := s.Get(cid); err != nil || string(signed) != fmt.Sprint(i) {
+			t.Fatalf("announcement %d is %q, its bundle: %v", i, signed, err)
+		}
+	}
+	pending, err := s.Draws().Pending(context.Background())
+	if err != nil || len(pending) != reserved {
+		t.Fatalf("%d draws pending, want %d: %v", len(pending), reserved, err)
+	}
+	if releases, err := s.Releases(0, released+1); err != nil || len(releases) != released {
+		t.Fatalf("%d releases, want %d: %v", len(releases), released, err)
+	}
+	var bytes int64
+	err = scanPrefix(s.db, key(tagBlock), func(_, v []byte) (bool, error) {
+		bytes += int64(len(v))
+		return true, nil
+	})
+	if err != nil || bytes != s.BlockBytes() {
+		t.Fatalf("%d bytes of blocks, counted as %d: %v", bytes, s.BlockBytes(), err)
+	}
+}
+
+// Changes that wait for the disk at the same time share a sync of the log: while one sync is held up, all others are
+// applied, and one or two more syncs make all of them durable.
+func TestConcurrentChangesShareSyncs(t *testing.T) {
+	const writers = 64
+	var armed atomic.Bool
+	var syncs atomic.Int64
+	started, release := make(chan struct{}), make(chan struct{})
+	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if !armed.Load() || op.Kind != errorfs.OpFileSync && op.Kind != errorfs.OpFileSyncData {
+			return nil
+		}
+		if syncs.Add(1) == 1 {
+			close(started)
+			<-release
+		}
+		return nil
+	})
+	s := openOn(t, errorfs.Wrap(vfs.NewMem(), inject), 1<<20)
+	armed.Store(true)
+	var running sync.WaitGroup
+	running.Go(func() { announce(t, s, 0, 0, nil) })
+	<-started
+	for i := 1; i < writers; i++ {
+		running.Go(func() { announce(t, s, i, 0, nil) })
+	}
+	for s.NextSequence() < writers {
+		runtime.Gosched()
+	}
+	close(release)
+	running.Wait()
+	armed.Store(false)
+	if got := syncs.Load(); got > 3 {
+		t.Errorf("%d changes took %d syncs", writers, got)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// child is set in the environment of the process that TestKill kills; it names the database's folder.
+const child = "LIGHTSWARM_STORE_TEST_CHILD"
+
+// A process that is killed at any moment loses nothing that it knew to be durable.
+func TestKill(t *testing.T) {
+	if folder := os.Getenv(child); folder != "" {
+		announceForever(folder)
+	}
+	folder := filepath.Join(t.TempDir(), "db")
+	announced := 0
+	for round := range 3 {
+		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKill$")
+		command.Env = append(os.Environ(), child+"="+folder)
+		output, err := command.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(output)
+		for range 20 + 7*round {
+			if !lines.Scan() {
+				t.Fatal("the child ended early")
+			}
+		}
+		if err := command.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		last := lines.Text()
+		for lines.Scan() {
+			last = lines.Text()
+		}
+		command.Wait()
+		var sequence int
+		if _, err := fmt.Sscan(last, &sequence); err != nil {
+			t.Fatalf("the child wrote %q", last)
+		}
+
+		s, err := Open(Options{Folder: folder, MaxBlockBytes: 1 << 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The one after the last that was reported may have been made, too.
+		now := int(s.NextSequence())
+		if now < sequence+1 || now > sequence+2 || now <= announced {
+			t.Fatalf("round %d: next sequence %d after %d was reported", round, now, sequence)
+		}
+		announced = now
+		checkDurable(t, s, announced, 0, 0)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// announceForever is the child: it reports each sequence once it is durable.
+func announceForever(folder string) {
+	s, err := Open(Options{Folder: folder, MaxBlockBytes: 1 << 30})
+	if err != nil {
+		panic(err)
+	}
+	for {
+		cid, data := sample(int(s.NextSequence()))
+		signed, err := s.Announce(Own{Bundle: cid, Data: data, Sign: func(q uint64) ([]byte, error) { return fmt.Append(nil, q), nil }})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(string(signed))
+	}
+}

@@ -1,0 +1,184 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options say where a Store is and what bounds it.
+type Options struct {
+	// Folder is the database's folder; it is created if it is missing.
+	Folder string
+	// MaxBlockBytes bounds the sum of all blocks' bytes, pinned and unpinned.
+	MaxBlockBytes int64
+	// FileSystem is the operating system's if nil. Tests inject faults with it.
+	FileSystem vfs.FS
+	// Log receives what the database has to say. Optional.
+	Log *slog.Logger
+}
+
+// Store is an open database. Make one with Open.
+type Store struct {
+	db *pebble.DB
+	bounds
+
+	// mu orders changes: a change reads what it depends on and is applied while it is held. Nobody waits for the disk
+	// while holding it.
+	mu sync.Mutex
+	// The state below follows from the database and is kept in memory because each change needs it. Guarded by mu.
+	state
+}
+
+// bounds are set by Open and never change.
+type bounds struct {
+	maxBytes  int64
+	maxOwn    uint64
+	maxOthers int
+}
+
+// state is what changes with a transaction and is adopted when that is applied.
+type state struct {
+	blockBytes   int64
+	nextOrder    uint64 // of blocks
+	nextArrival  uint64 // of other peers' announcements
+	arrivals     int    // how many of those are kept
+	nextSequence uint64 // of own announcements
+	nextDraw     uint64
+	head         uint64
+	hasHead      bool
+}
+
+// Open opens or creates the database.
+func Open(o Options) (*Store, error) {
+	if o.FileSystem == nil {
+		o.FileSystem = vfs.Default
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	log := databaseLog{o.Log}
+	db, err := pebble.Open(o.Folder, &pebble.Options{
+		FS:     o.FileSystem,
+		Logger: log,
+		// Fixed at a version that this program's pebble and all later ones read.
+		FormatMajorVersion: pebble.FormatValueSeparation,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open database %s: %w", o.Folder, err)
+	}
+	s := &Store{db: db, bounds: bounds{o.MaxBlockBytes, maxOwn, maxOthers}}
+	if err := s.start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open database %s: %w", o.Folder, err), db.Close())
+	}
+	return s, nil
+}
+
+// start checks the schema and reads the state.
+func (s *Store) start() error {
+	if err := s.checkSchema(); err != nil {
+		return err
+	}
+	for _, load := range []func() error{s.loadBlocks, s.loadReleases, s.loadAnnouncements, s.loadDraws} {
+		if err := load(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the database. No method may be running.
+func (s *Store) Close() error {
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("close database: %w", err)
+	}
+	return nil
+}
+
+// get returns a copy of a value; ok is false if there is none.
+func get(r pebble.Reader, k []byte) (value []byte, ok bool, err error) {
+	v, closer, err := r.Get(k)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read database: %w", err)
+	}
+	value = append([]byte{}, v...)
+	return value, true, closer.Close()
+}
+
+// has says whether a key exists.
+func has(r pebble.Reader, k []byte) (bool, error) {
+	_, closer, err := r.Get(k)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read database: %w", err)
+	}
+	return true, closer.Close()
+}
+
+// scan calls visit for the keys from lower to before upper, in order, until it returns false or an error. The slices
+// are valid during the call.
+func scan(r pebble.Reader, lower, upper []byte, visit func(k, v []byte) (bool, error)) error {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return fmt.Errorf("read database: %w", err)
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return errors.Join(fmt.Errorf("read database: %w", err), it.Close())
+		}
+		more, err := visit(it.Key(), v)
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		if !more {
+			break
+		}
+	}
+	if err := it.Close(); err != nil {
+		return fmt.Errorf("read database: %w", err)
+	}
+	return nil
+}
+
+// scanPrefix is scan over all keys with a prefix.
+func scanPrefix(r pebble.Reader, prefix []byte, visit func(k, v []byte) (bool, error)) error {
+	return scan(r, prefix, after(prefix), visit)
+}
+
+// last returns the greatest key with a prefix and its value.
+func last(r pebble.Reader, prefix []byte) (k, v []byte, err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read database: %w", err)
+	}
+	if it.Last() {
+		value, valueErr := it.ValueAndErr()
+		k, v, err = append([]byte{}, it.Key()...), append([]byte{}, value...), valueErr
+	}
+	if err := errors.Join(err, it.Close()); err != nil {
+		return nil, nil, fmt.Errorf("read database: %w", err)
+	}
+	return k, v, nil
+}
+
+// databaseLog passes the database's messages on. What it calls fatal, such as a log that cannot be written, leaves
+// no safe way to continue: the process ends and recovers at its next start.
+type databaseLog struct{ log *slog.Logger }
+
+func (l databaseLog) Infof(format string, args ...any) { l.log.Debug(fmt.Sprintf(format, args...)) }
+
+func (l databaseLog) Errorf(format string, args ...any) { l.log.Warn(fmt.Sprintf(format, args...)) }
+
+func (l databaseLog) Fatalf(format string, args ...any) {
+	panic("database: " + fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// transaction is one atomic change. Its reads see its own writes. It works on a copy of the store's state, which
+// becomes the store's when the change is applied.
+type transaction struct {
+	*pebble.Batch
+	state
+	bounds
+}
+
+// durability says whether a change is safe when update returns.
+type durability bool
+
+const (
+	// lazy changes are kept by the next durable change, or soon; a crash before may undo them.
+	lazy durability = false
+	// durable changes survive a crash once update returned nil.
+	durable durability = true
+)
+
+// update builds a change and applies it, one change after the other, and then waits until it is durable, many changes
+// together: the log is synced once for all that were applied while the previous sync ran. If build returns an error
+// nothing changes.
+func (s *Store) update(d durability, build func(*transaction) error) (err error) {
+	t, err := s.apply(d, build)
+	if t == nil {
+		return err
+	}
+	if err == nil && d == durable {
+		if err = t.SyncWait(); err != nil {
+			err = fmt.Errorf("sync database: %w", err)
+		}
+	}
+	return errors.Join(err, t.Close())
+}
+
+// apply does the part of update that changes take turns for. It returns a nil transaction if nothing was written.
+func (s *Store) apply(d durability, build func(*transaction) error) (*transaction, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &transaction{Batch: s.db.NewIndexedBatch(), state: s.state, bounds: s.bounds}
+	if err := build(t); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	if t.Empty() {
+		return nil, t.Close()
+	}
+	var err error
+	if d == durable {
+		err = s.db.ApplyNoSyncWait(t.Batch, pebble.Sync)
+	} else {
+		err = s.db.Apply(t.Batch, pebble.NoSync)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("write database: %w", err), t.Close())
+	}
+	s.state = t.state
+	return t, nil
+}
+
+// put sets a key. A batch is memory: it fails only if it is used wrongly, which is this package's mistake.
+func (t *transaction) put(k, v []byte) {
+	if err := t.Set(k, v, nil); err != nil {
+		panic("store: " + err.Error())
+	}
+}
+
+// remove deletes a key.
+func (t *transaction) remove(k []byte) {
+	if err := t.Delete(k, nil); err != nil {
+		panic("store: " + err.Error())
+	}
+}
