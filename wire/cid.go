@@ -73,6 +73,9 @@ func (c CID) String() string {
 // Defined says whether c names something.
 func (c CID) Defined() bool { return c != CID{} }
 
+// Equal is ==, for libraries that compare by method.
+func (c CID) Equal(other CID) bool { return c == other }
+
 // Verify returns an error that wraps ErrCIDMismatch when b is not the content that c names.
 func (c CID) Verify(b []byte) error {
 	if got := SumCID(b); got != c {

@@ -56,7 +56,7 @@ const (
 	MaxBundleDecodedBytes = 16 << 20
 	// MaxBundleTokens bounds the tokens of all prompts and completions of a bundle once references to earlier
 	// prompts are resolved, and with it the memory of a decoded bundle.
-	MaxBundleTokens = 1 << 23
+	MaxBundleTokens = 1 << 22
 	// MaxRolloutsPerBundle bounds a group or an evaluation block.
 	MaxRolloutsPerBundle = 256
 	// MaxCallsPerRollout bounds the calls of one rollout.
