@@ -1,0 +1,175 @@
+package api
+
+import (
+	"sync"
+	"time"
+)
+
+// Event is something that happened on a node. Exactly one of the pointers is set: the one that Type names.
+type Event struct {
+	// ID counts a node's events since it started. A gap means that the reader was too slow.
+	ID   uint64    `json:"id"`
+	Time time.Time `json:"time"`
+	Type EventType `json:"type"`
+
+	Phase      *PhaseEvent   `json:"phase,omitempty"`
+	Release    *Release      `json:"release,omitempty"`
+	Policy     *PolicyEvent  `json:"policy,omitempty"`
+	Bundle     *BundleEvent  `json:"bundle,omitempty"`
+	Verdict    *VerdictEvent `json:"verdict,omitempty"`
+	Step       *StepEvent    `json:"step,omitempty"`
+	Evaluation *Evaluation   `json:"evaluation,omitempty"`
+	Problem    *ProblemEvent `json:"problem,omitempty"`
+}
+
+// EventType names the kind of an event.
+type EventType string
+
+// The kinds of events.
+const (
+	// EventPhase: the node does or waits for something else now.
+	EventPhase EventType = "phase"
+	// EventRelease: the node learned of a newer release.
+	EventRelease EventType = "release"
+	// EventPolicy: rollouts that start from now on use another policy.
+	EventPolicy EventType = "policy"
+	// EventBundle: the node announced a bundle of its own.
+	EventBundle EventType = "bundle"
+	// EventVerdict: the learner accepted or refused a bundle.
+	EventVerdict EventType = "verdict"
+	// EventStep: the learner made a training step.
+	EventStep EventType = "step"
+	// EventEvaluation: the measure of a version is complete.
+	EventEvaluation EventType = "evaluation"
+	// EventProblem: something failed that the node goes on without.
+	EventProblem EventType = "problem"
+)
+
+// PhaseEvent says what the node does or waits for.
+type PhaseEvent struct {
+	Phase string `json:"phase"`
+}
+
+// PolicyEvent says that a policy is in use.
+type PolicyEvent struct {
+	Version uint64 `json:"version"`
+	// Policy is its digest in hexadecimal.
+	Policy string `json:"policy"`
+	// FetchSeconds is how long it took from the release's arrival until the policy was ready.
+	FetchSeconds float64 `json:"fetch_seconds"`
+}
+
+// BundleEvent describes an announced bundle.
+type BundleEvent struct {
+	CID              string `json:"cid"`
+	Purpose          string `json:"purpose"`
+	Version          uint64 `json:"version"`
+	Sequence         uint64 `json:"sequence"`
+	Counter          uint64 `json:"counter"`
+	Rollouts         int    `json:"rollouts"`
+	CompletionTokens int    `json:"completion_tokens"`
+	Bytes            int    `json:"bytes"`
+}
+
+// VerdictEvent says what a learner decided about an announced bundle.
+type VerdictEvent struct {
+	CID      string `json:"cid"`
+	Peer     string `json:"peer"`
+	Purpose  string `json:"purpose"`
+	Version  uint64 `json:"version"`
+	Rollouts int    `json:"rollouts"`
+	Accepted bool   `json:"accepted"`
+	// Reason is a stable word for why the bundle was refused; empty if it was accepted.
+	Reason string `json:"reason,omitempty"`
+}
+
+// StepEvent is one training step.
+type StepEvent struct {
+	// Version is the release that the step made.
+	Version uint64 `json:"version"`
+	// Groups were consumed; ZeroVariance of them taught nothing because all their rollouts had the same return.
+	Groups       int `json:"groups"`
+	ZeroVariance int `json:"zero_variance"`
+	Rollouts     int `json:"rollouts"`
+	Tokens       int `json:"tokens"`
+	// Reward is the mean return of the consumed rollouts.
+	Reward float64 `json:"reward"`
+	// ClipFraction is the share of trained tokens whose gradient the loss clipped to nothing.
+	ClipFraction float64 `json:"clip_fraction"`
+	Entropy      float64 `json:"entropy"`
+	// KLBehaviour is the mean over trained tokens of log(mu) - log(policy), mu being the behaviour policy.
+	KLBehaviour float64 `json:"kl_behaviour"`
+	GradNorm    float64 `json:"grad_norm"`
+	// Lag counts the consumed groups by lag: Lag[i] groups had lag i.
+	Lag []int `json:"lag"`
+	// AcceptedRollouts is the running total of admitted rollouts when the step ended.
+	AcceptedRollouts uint64  `json:"accepted_rollouts"`
+	Seconds          float64 `json:"seconds"`
+}
+
+// ProblemEvent is a failure that the node goes on without.
+type ProblemEvent struct {
+	Message string `json:"message"`
+}
+
+// Broadcaster hands a node's events to its subscribers. The zero value is ready. It is safe for concurrent use.
+type Broadcaster struct {
+	mu          sync.Mutex
+	next        uint64                   // guarded by mu
+	subscribers map[*subscriber]struct{} // guarded by mu
+	closed      bool                     // guarded by mu
+}
+
+type subscriber struct{ events chan Event }
+
+// Publish numbers and dates an event and hands it to every subscriber that has room; it never waits.
+func (b *Broadcaster) Publish(e Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	e.ID, e.Time = b.next, time.Now()
+	b.next++
+	for s := range b.subscribers {
+		select {
+		case s.events <- e:
+		default: // The gap in the ids tells the subscriber.
+		}
+	}
+}
+
+// Subscribe returns the events from now on, buffered up to a number of them, and a function that ends the
+// subscription. The channel is closed when the subscription ends or the broadcaster closes.
+func (b *Broadcaster) Subscribe(buffer int) (<-chan Event, func()) {
+	s := &subscriber{make(chan Event, buffer)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		close(s.events)
+		return s.events, func() {}
+	}
+	if b.subscribers == nil {
+		b.subscribers = make(map[*subscriber]struct{})
+	}
+	b.subscribers[s] = struct{}{}
+	return s.events, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if _, there := b.subscribers[s]; there {
+			delete(b.subscribers, s)
+			close(s.events)
+		}
+	}
+}
+
+// Close ends every subscription; events that are published later are dropped.
+func (b *Broadcaster) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for s := range b.subscribers {
+		delete(b.subscribers, s)
+		close(s.events)
+	}
+}

@@ -1,0 +1,159 @@
+package api
+
+import "time"
+
+// Status is one node at a glance.
+type Status struct {
+	// Version is the program's.
+	Version string    `json:"version"`
+	Peer    string    `json:"peer"`
+	Roles   []string  `json:"roles"`
+	Started time.Time `json:"started"`
+	// Phase says what the node does or waits for, in words.
+	Phase   string  `json:"phase"`
+	Network Network `json:"network"`
+	// Head is the newest release that the node knows; absent before the first.
+	Head *Release `json:"head,omitempty"`
+	// Policy is the release whose policy the node runs; absent before the first is ready.
+	Policy *Release `json:"policy,omitempty"`
+	// Fetching is the release whose policy the node downloads now.
+	Fetching *Release `json:"fetching,omitempty"`
+	// Addresses are where others may reach the node, each ending in /p2p/ and its peer id.
+	Addresses []string `json:"addresses"`
+	// Connected counts connected members.
+	Connected int `json:"connected"`
+	// Join is a command that makes another machine a rollout node of the same network.
+	Join string `json:"join"`
+
+	// NextSequence is how many announcements the node made.
+	NextSequence uint64         `json:"next_sequence"`
+	Store        StoreStatus    `json:"store"`
+	Rollout      *RolloutStatus `json:"rollout,omitempty"`
+	Learner      *LearnerStatus `json:"learner,omitempty"`
+}
+
+// Network is a network's charter in short.
+type Network struct {
+	ID           string   `json:"id"`
+	Name         string   `json:"name"`
+	Learners     []string `json:"learners"`
+	Environments []string `json:"environments"`
+	GroupSize    int      `json:"group_size"`
+	MaxLag       int      `json:"max_lag"`
+}
+
+// Release is a policy version.
+type Release struct {
+	Version uint64 `json:"version"`
+	// ID is the CID of the signed release.
+	ID string `json:"id"`
+	// Policy is the policy's digest in hexadecimal.
+	Policy  string    `json:"policy"`
+	Created time.Time `json:"created"`
+	// GroupsTrained is how many groups the chain was trained on up to this version.
+	GroupsTrained uint64 `json:"groups_trained"`
+	Evaluate      bool   `json:"evaluate"`
+	// Final says that training has ended.
+	Final bool `json:"final"`
+}
+
+// StoreStatus is the room that blocks take up.
+type StoreStatus struct {
+	BlockBytes    int64 `json:"block_bytes"`
+	MaxBlockBytes int64 `json:"max_block_bytes"`
+}
+
+// RolloutStatus is what a rollout node did since it started.
+type RolloutStatus struct {
+	Activity string    `json:"activity"`
+	Since    time.Time `json:"since"`
+	// Running counts the groups and evaluation blocks in flight.
+	Running int `json:"running"`
+	Total   Run `json:"total"`
+}
+
+// Run is what a node ran and announced, under one policy version or in all.
+type Run struct {
+	Version uint64 `json:"version"`
+	// Groups are training groups, Blocks evaluation blocks.
+	Groups   uint64 `json:"groups"`
+	Blocks   uint64 `json:"blocks"`
+	Rollouts uint64 `json:"rollouts"`
+	Calls    uint64 `json:"calls"`
+	// PromptTokens counts each call's whole prompt; CompletionTokens what the policy sampled.
+	PromptTokens     uint64 `json:"prompt_tokens"`
+	CompletionTokens uint64 `json:"completion_tokens"`
+	// Outcomes counts rollouts by outcome: scored, truncated, agent_error, env_error, timeout.
+	Outcomes map[string]uint64 `json:"outcomes"`
+	// Rewards is the mean reward of scored and truncated rollouts by purpose; a purpose without any is absent.
+	Rewards map[string]float64 `json:"rewards"`
+}
+
+// LearnerStatus is what a learner did, across restarts.
+type LearnerStatus struct {
+	// Version is the newest that the learner made; Steps counts training steps.
+	Version uint64 `json:"version"`
+	Steps   int    `json:"steps"`
+	// Waiting counts the accepted groups that are not consumed yet; Wanted is what the next step needs.
+	Waiting int `json:"waiting"`
+	Wanted  int `json:"wanted"`
+	// GroupsTrained and TokensTrained count what was consumed.
+	GroupsTrained uint64 `json:"groups_trained"`
+	TokensTrained uint64 `json:"tokens_trained"`
+	// Verdicts counts bundles by what became of them: "accepted", or the reason of a refusal or drop.
+	Verdicts    map[string]uint64 `json:"verdicts"`
+	Evaluations []Evaluation      `json:"evaluations"`
+	// Finished says that the final version is out and evaluated.
+	Finished bool `json:"finished"`
+}
+
+// Evaluation is one version measured on held-out tasks.
+type Evaluation struct {
+	Version uint64 `json:"version"`
+	// Purpose is evaluate-sampled or evaluate-greedy.
+	Purpose string `json:"purpose"`
+	// Tasks have a result; Expected is how many a complete evaluation has.
+	Tasks    int `json:"tasks"`
+	Expected int `json:"expected"`
+	// Success is the share of the tasks with the environment's highest reward, Reward their mean reward.
+	Success  float64 `json:"success"`
+	Reward   float64 `json:"reward"`
+	Complete bool    `json:"complete"`
+}
+
+// Peer is another member of the network.
+type Peer struct {
+	ID        string `json:"id"`
+	Connected bool   `json:"connected"`
+	// Addresses are those of its connections.
+	Addresses []string `json:"addresses"`
+	// Learner says that the charter lets it sign releases.
+	Learner bool `json:"learner"`
+	// Roles, HeadVersion, NextSequence and AgentVersion are what it last said of itself; LastPresence is when.
+	Roles        []string  `json:"roles"`
+	HeadVersion  uint64    `json:"head_version"`
+	NextSequence uint64    `json:"next_sequence"`
+	AgentVersion string    `json:"agent_version"`
+	LastPresence time.Time `json:"last_presence,omitzero"`
+	// RoundTripMS is the newest measured round trip in milliseconds; 0 if none was measured.
+	RoundTripMS float64 `json:"round_trip_ms"`
+}
+
+// LedgerEntry says what a version was trained on.
+type LedgerEntry struct {
+	Version uint64 `json:"version"`
+	// Release is the CID of the version's signed release.
+	Release string `json:"release"`
+	// Consumed are the CIDs of the bundles that the step used up.
+	Consumed []string `json:"consumed"`
+}
+
+// Error is the answer to a request that is refused.
+type Error struct {
+	// Code is stable: bad_request, unauthorized, forbidden_host, not_found, method_not_allowed, busy or internal.
+	Code string `json:"code"`
+	// Message says what is wrong and what to do.
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string { return e.Message }
