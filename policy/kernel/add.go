@@ -6,10 +6,10 @@ func Add(dst, x []float32) {
 	if len(x) == 0 {
 		return
 	}
-	addVector(current(), dst, x)
+	addEach(current(), dst, x)
 }
 
-func addPortable(dst, x []float32) {
+func addEachPortable(dst, x []float32) {
 	for i, v := range x {
 		dst[i] += v
 	}
@@ -40,10 +40,15 @@ func SumSquares(x []float32) float64 {
 
 func sumSquaresPortable(x []float32) float64 {
 	var l [16]float64
+	addSquares(&l, x)
+	return foldSquares(&l)
+}
+
+// addSquares adds the squares of x to lanes; x[0] belongs to lane 0.
+func addSquares(l *[16]float64, x []float32) {
 	for i, v := range x {
 		l[i%16] += float64(float64(v) * float64(v))
 	}
-	return foldSquares(&l)
 }
 
 // foldSquares is the fixed tree in float64.

@@ -36,3 +36,5 @@
 // The fastest path that the processor supports is chosen at start. LIGHTSWARM_KERNEL or [Use] choose another one; the
 // build tag purego leaves out all assembly.
 package kernel
+
+//go:generate go run ./gen

@@ -53,10 +53,10 @@ func Exp(dst, x []float32) {
 	if len(x) == 0 {
 		return
 	}
-	expVector(current(), dst, x)
+	expEach(current(), dst, x)
 }
 
-func expPortable(dst, x []float32) {
+func expEachPortable(dst, x []float32) {
 	for i, v := range x {
 		dst[i] = Exp1(v)
 	}

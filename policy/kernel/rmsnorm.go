@@ -35,7 +35,11 @@ func RMSNormBackward(dx, dGain, dy, x, gain []float32, rstd float32, accumulateD
 	}
 	p := current()
 	c := normSum(p, dGain, dy, x, gain, rstd) / float32(len(dx))
-	normGradient(p, dx, dy, x, gain, rstd, c, accumulateDX)
+	if accumulateDX {
+		normGradientAdd(p, dx, dy, x, gain, rstd, c)
+	} else {
+		normGradient(p, dx, dy, x, gain, rstd, c)
+	}
 }
 
 // dotPortable is Σ a·b in canonical lanes.
@@ -65,14 +69,18 @@ func normSumPortable(dGain, dy, x, gain []float32, rstd float32) float32 {
 	return l.sum()
 }
 
-func normGradientPortable(dx, dy, x, gain []float32, rstd, c float32, accumulate bool) {
+func normGradientPortable(dx, dy, x, gain []float32, rstd, c float32) {
 	for i, d := range dy {
 		h := float32(x[i] * rstd)
 		g := float32(d * gain[i])
-		v := float32((g - float32(h*c)) * rstd)
-		if accumulate {
-			v += dx[i]
-		}
-		dx[i] = v
+		dx[i] = float32((g - float32(h*c)) * rstd)
+	}
+}
+
+func normGradientAddPortable(dx, dy, x, gain []float32, rstd, c float32) {
+	for i, d := range dy {
+		h := float32(x[i] * rstd)
+		g := float32(d * gain[i])
+		dx[i] += float32((g - float32(h*c)) * rstd)
 	}
 }

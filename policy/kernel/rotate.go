@@ -14,15 +14,25 @@ func Rotate(x, cos, sin []float32, inverse bool) {
 	if h == 0 {
 		return
 	}
-	rotate(current(), x[:h], x[h:], cos, sin, inverse)
+	a, b := x[:h], x[h:]
+	if inverse {
+		rotateBack(current(), a, b, cos, sin)
+	} else {
+		rotate(current(), a, b, cos, sin)
+	}
 }
 
-func rotatePortable(a, b, cos, sin []float32, inverse bool) {
+func rotatePortable(a, b, cos, sin []float32) {
 	for i, x := range a {
 		y, c, s := b[i], cos[i], sin[i]
-		if inverse {
-			s = -s
-		}
+		a[i] = float32(x*c) - float32(y*s)
+		b[i] = float32(y*c) + float32(x*s)
+	}
+}
+
+func rotateBackPortable(a, b, cos, sin []float32) {
+	for i, x := range a {
+		y, c, s := b[i], cos[i], -sin[i]
 		a[i] = float32(x*c) - float32(y*s)
 		b[i] = float32(y*c) + float32(x*s)
 	}

@@ -1,0 +1,171 @@
+//go:build !purego
+
+package kernel
+
+func matMul(on path, m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
+	switch on {
+	case avx512:
+		if m == 1 {
+			rowAVX512(n, k, a, cs, b, step, c, accumulate)
+		} else {
+			matMulAVX512(m, n, k, a, rs, cs, b, step, c, ldc, accumulate)
+		}
+	case avx2:
+		if m == 1 {
+			rowAVX2(n, k, a, cs, b, step, c, accumulate)
+		} else {
+			matMulAVX2(m, n, k, a, rs, cs, b, step, c, ldc, accumulate)
+		}
+	default:
+		matMulPortable(m, n, k, a, rs, cs, b, step, c, ldc, accumulate)
+	}
+}
+
+func matMulAVX512(m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
+	for k0 := 0; k0 < k; k0 += depth {
+		links := min(depth, k-k0)
+		load := flag(accumulate || k0 > 0)
+		for j := 0; j < n; j += widthAVX512 {
+			panel := &b[j/widthAVX512*step+k0*widthAVX512]
+			columns := min(widthAVX512, n-j)
+			mask := 1<<columns - 1
+			for i := 0; i < m; i += rowsAVX512 {
+				rows := min(rowsAVX512, m-i)
+				if columns > 16 {
+					tileWideAVX512(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &c[i*ldc+j], ldc, load, mask)
+				} else {
+					tileNarrowAVX512(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &c[i*ldc+j], ldc, load, mask)
+				}
+			}
+		}
+	}
+}
+
+// rowAVX512 is the product for one row of A: four panels at a time while there are as many.
+func rowAVX512(n, k int, a []float32, cs int, b []float32, step int, c []float32, accumulate bool) {
+	const w = widthAVX512
+	load := flag(accumulate)
+	j := 0
+	for ; j+4*w <= n; j += 4 * w {
+		rowPanels4AVX512(k, &a[0], cs, &b[j/w*step], step, &c[j], load)
+	}
+	if j+2*w <= n {
+		rowPanels2AVX512(k, &a[0], cs, &b[j/w*step], step, &c[j], load)
+		j += 2 * w
+	}
+	for ; j < n; j += w {
+		mask := 1<<min(w, n-j) - 1
+		tileWideAVX512(1, k, &a[0], 0, cs, &b[j/w*step], &c[j], 0, load, mask)
+	}
+}
+
+func matMulAVX2(m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
+	const w = widthAVX2
+	var edge [rowsAVX2 * w]float32
+	for k0 := 0; k0 < k; k0 += depth {
+		links := min(depth, k-k0)
+		load := accumulate || k0 > 0
+		for j := 0; j < n; j += w {
+			panel := &b[j/w*step+k0*w]
+			columns := min(w, n-j)
+			for i := 0; i < m; i += rowsAVX2 {
+				rows := min(rowsAVX2, m-i)
+				if columns == w {
+					tileAVX2(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &c[i*ldc+j], ldc, flag(load))
+					continue
+				}
+				// The last panel is wider than C: work on a copy.
+				copyTile(edge[:], w, c[i*ldc+j:], ldc, rows, columns)
+				tileAVX2(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &edge[0], w, flag(load))
+				copyTile(c[i*ldc+j:], ldc, edge[:], w, rows, columns)
+			}
+		}
+	}
+}
+
+// rowAVX2 is the product for one row of A: four panels at a time while there are as many.
+func rowAVX2(n, k int, a []float32, cs int, b []float32, step int, c []float32, accumulate bool) {
+	const w = widthAVX2
+	load := flag(accumulate)
+	j := 0
+	for ; j+4*w <= n; j += 4 * w {
+		rowPanels4AVX2(k, &a[0], cs, &b[j/w*step], step, &c[j], load)
+	}
+	if j+2*w <= n {
+		rowPanels2AVX2(k, &a[0], cs, &b[j/w*step], step, &c[j], load)
+		j += 2 * w
+	}
+	if j < n {
+		matMulAVX2(1, n-j, k, a, 0, cs, b[j/w*step:], step, c[j:], 0, accumulate)
+	}
+}
+
+func vecMat(on path, k, n int, a, b []float32, ldb int, c []float32, accumulate bool) {
+	load := flag(accumulate)
+	j := 0
+	switch on {
+	case avx512:
+		for ; j+128 <= n; j += 128 {
+			vecMat8AVX512(k, &a[0], &b[j], ldb, &c[j], load)
+		}
+		if j+64 <= n {
+			vecMat4AVX512(k, &a[0], &b[j], ldb, &c[j], load)
+			j += 64
+		}
+		for ; j < n; j += 32 {
+			vecMatRestAVX512(k, &a[0], &b[j], ldb, &c[j], load, min(32, n-j))
+		}
+	case avx2:
+		for ; j+64 <= n; j += 64 {
+			vecMat8AVX2(k, &a[0], &b[j], ldb, &c[j], load)
+		}
+		if j+32 <= n {
+			vecMat4AVX2(k, &a[0], &b[j], ldb, &c[j], load)
+			j += 32
+		}
+		for ; j < n; j += 16 {
+			vecMatRestAVX2(k, &a[0], &b[j], ldb, &c[j], load, min(16, n-j))
+		}
+	default:
+		vecMatPortable(k, n, a, b, ldb, c, accumulate)
+	}
+}
+
+//go:noescape
+func tileWideAVX512(rows, k int, a *float32, rs, cs int, b, c *float32, ldc, load, mask int)
+
+//go:noescape
+func tileNarrowAVX512(rows, k int, a *float32, rs, cs int, b, c *float32, ldc, load, mask int)
+
+//go:noescape
+func tileAVX2(rows, k int, a *float32, rs, cs int, b, c *float32, ldc, load int)
+
+//go:noescape
+func rowPanels4AVX512(k int, a *float32, cs int, b *float32, step int, c *float32, load int)
+
+//go:noescape
+func rowPanels2AVX512(k int, a *float32, cs int, b *float32, step int, c *float32, load int)
+
+//go:noescape
+func rowPanels4AVX2(k int, a *float32, cs int, b *float32, step int, c *float32, load int)
+
+//go:noescape
+func rowPanels2AVX2(k int, a *float32, cs int, b *float32, step int, c *float32, load int)
+
+//go:noescape
+func vecMat8AVX512(k int, a, b *float32, ldb int, c *float32, load int)
+
+//go:noescape
+func vecMat4AVX512(k int, a, b *float32, ldb int, c *float32, load int)
+
+//go:noescape
+func vecMatRestAVX512(k int, a, b *float32, ldb int, c *float32, load int, columns int)
+
+//go:noescape
+func vecMat8AVX2(k int, a, b *float32, ldb int, c *float32, load int)
+
+//go:noescape
+func vecMat4AVX2(k int, a, b *float32, ldb int, c *float32, load int)
+
+//go:noescape
+func vecMatRestAVX2(k int, a, b *float32, ldb int, c *float32, load int, columns int)

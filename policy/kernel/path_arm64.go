@@ -1,0 +1,76 @@
+//go:build !purego
+
+package kernel
+
+// A NEON panel is four vectors wide; a tile has up to four rows.
+const (
+	widthNEON = 16
+	rowsNEON  = 4
+)
+
+// Every arm64 processor has NEON.
+var supported = []path{portable, neon}
+
+// width is the panel width of a Packed on this path.
+func (p path) width() int {
+	if p == neon {
+		return widthNEON
+	}
+	return portableWidth
+}
+
+func packTransposed(_ path, panel []float32, width, columns, k int, b []float32, ldb int) {
+	packTransposedPortable(panel, width, columns, k, b, ldb)
+}
+
+func packRows(_ path, panel []float32, width, columns, k int, b []float32, ldb int) {
+	packRowsPortable(panel, width, columns, k, b, ldb)
+}
+
+func matMul(on path, m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
+	if on == portable {
+		matMulPortable(m, n, k, a, rs, cs, b, step, c, ldc, accumulate)
+		return
+	}
+	const w = widthNEON
+	var edge [rowsNEON * w]float32
+	for k0 := 0; k0 < k; k0 += depth {
+		links := min(depth, k-k0)
+		load := accumulate || k0 > 0
+		for j := 0; j < n; j += w {
+			panel := &b[j/w*step+k0*w]
+			columns := min(w, n-j)
+			for i := 0; i < m; i += rowsNEON {
+				rows := min(rowsNEON, m-i)
+				if columns == w {
+					tileNEON(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &c[i*ldc+j], ldc, flag(load))
+					continue
+				}
+				// The last panel is wider than C: work on a copy.
+				copyTile(edge[:], w, c[i*ldc+j:], ldc, rows, columns)
+				tileNEON(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &edge[0], w, flag(load))
+				copyTile(c[i*ldc+j:], ldc, edge[:], w, rows, columns)
+			}
+		}
+	}
+}
+
+func vecMat(on path, k, n int, a, b []float32, ldb int, c []float32, accumulate bool) {
+	j := 0
+	if on == neon {
+		for ; j+16 <= n; j += 16 {
+			vecMat16NEON(k, &a[0], &b[j], ldb, &c[j], flag(accumulate))
+		}
+	}
+	if j < n {
+		vecMatPortable(k, n-j, a, b[j:], ldb, c[j:], accumulate)
+	}
+}
+
+func sumSquares(_ path, x []float32) float64 { return sumSquaresPortable(x) }
+
+//go:noescape
+func tileNEON(rows, k int, a *float32, rs, cs int, b, c *float32, ldc, load int)
+
+//go:noescape
+func vecMat16NEON(k int, a, b *float32, ldb int, c *float32, load int)
