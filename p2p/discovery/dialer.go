@@ -1,0 +1,170 @@
+package discovery
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+)
+
+const (
+	dialTimeout       = 15 * time.Second
+	maxDials          = 8    // At the same time.
+	maxCandidates     = 1024 // Remembered; more are ignored until one is given up.
+	maxFailures       = 8    // In a row, after which a peer that is not kept is forgotten.
+	keptBackoffMax    = time.Minute
+	backoffMax        = 10 * time.Minute
+	refusedFor        = time.Hour
+	maxAddrsPerPeer   = 16
+	foundAddrLifetime = time.Hour
+)
+
+// Dialer keeps connections to members. Peers that it is told to keep are dialled whenever they are not connected,
+// for ever; others while there are fewer connections than wanted.
+type Dialer struct {
+	host host.Host
+	keep map[peer.ID]bool
+	want int
+	rng  *rand.Rand // Used by Run alone.
+	log  *slog.Logger
+
+	mu         sync.Mutex
+	candidates map[peer.ID]*candidate // guarded by mu
+}
+
+// candidate is one peer that may be dialled.
+type candidate struct {
+	failures int
+	due      time.Time // Not to be dialled before.
+	dialling bool
+}
+
+// NewDialer returns a Dialer for a host that keeps the given peers connected, and up to want connections in all.
+func NewDialer(h host.Host, keep []peer.ID, want int, rng *rand.Rand, log *slog.Logger) *Dialer {
+	d := &Dialer{host: h, keep: make(map[peer.ID]bool), want: want, rng: rng, log: log, candidates: make(map[peer.ID]*candidate)}
+	for _, p := range keep {
+		if p != h.ID() {
+			d.keep[p] = true
+		}
+	}
+	return d
+}
+
+// Found tells the dialer about a peer's addresses. It does not block and may be called at any time.
+func (d *Dialer) Found(info peer.AddrInfo) {
+	if info.ID == d.host.ID() || len(info.Addrs) == 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.candidates[info.ID] == nil {
+		if len(d.candidates) >= maxCandidates && !d.keep[info.ID] {
+			return
+		}
+		d.candidates[info.ID] = &candidate{}
+	}
+	ttl := time.Duration(foundAddrLifetime)
+	if d.keep[info.ID] {
+		ttl = peerstore.PermanentAddrTTL
+	}
+	d.host.Peerstore().AddAddrs(info.ID, info.Addrs[:min(len(info.Addrs), maxAddrsPerPeer)], ttl)
+}
+
+// Refuse closes the connections to a peer that turned out not to belong here and does not dial it for a while.
+func (d *Dialer) Refuse(p peer.ID) {
+	d.mu.Lock()
+	if c := d.candidates[p]; c != nil {
+		c.due = time.Now().Add(refusedFor)
+	}
+	d.mu.Unlock()
+	// Closing fails when the peer has left already.
+	_ = d.host.Network().ClosePeer(p)
+}
+
+// Run dials until ctx ends and then waits for the dials under way.
+func (d *Dialer) Run(ctx context.Context) {
+	var dials sync.WaitGroup
+	defer dials.Wait()
+	for {
+		for _, p := range d.due(time.Now()) {
+			dials.Go(func() { d.dial(ctx, p) })
+		}
+		if !wait(ctx, time.Second) {
+			return
+		}
+	}
+}
+
+// due chooses whom to dial now and marks them.
+func (d *Dialer) due(now time.Time) []peer.ID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var kept, others []peer.ID
+	dialling := 0
+	for p, c := range d.candidates {
+		switch {
+		case c.dialling:
+			dialling++
+		case now.Before(c.due) || d.host.Network().Connectedness(p) == network.Connected:
+		case d.keep[p]:
+			kept = append(kept, p)
+		default:
+			others = append(others, p)
+		}
+	}
+	d.rng.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	missing := max(0, d.want-len(d.host.Network().Peers())-dialling)
+	chosen := append(kept, others[:min(len(others), missing)]...)
+	chosen = chosen[:min(len(chosen), max(0, maxDials-dialling))]
+	for _, p := range chosen {
+		d.candidates[p].dialling = true
+	}
+	return chosen
+}
+
+// dial connects to one peer and records how it went.
+func (d *Dialer) dial(ctx context.Context, p peer.ID) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	// The swarm has a back-off of its own, up to five minutes for an address. Ours decides.
+	if s, ok := d.host.Network().(interface{ Backoff() *swarm.DialBackoff }); ok {
+		s.Backoff().Clear(p)
+	}
+	err := d.host.Connect(ctx, peer.AddrInfo{ID: p})
+
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.candidates[p]
+	c.dialling = false
+	if err == nil {
+		c.failures = 0
+		return
+	}
+	c.failures++
+	if !d.keep[p] && c.failures >= maxFailures {
+		delete(d.candidates, p)
+		return
+	}
+	c.due = time.Now().Add(backoff(c.failures, d.keep[p]))
+	if d.keep[p] && ctx.Err() != context.Canceled && c.failures == 1 {
+		d.log.Info("a learner or bootstrap peer cannot be reached; trying again", "peer", p, "error", err)
+	}
+}
+
+// backoff is how long to leave a peer alone after a number of failures in a row: doubling, up to a minute for peers
+// that are kept and ten minutes for others, give or take a quarter.
+func backoff(failures int, kept bool) time.Duration {
+	first, most := 4*time.Second, time.Duration(backoffMax)
+	if kept {
+		first, most = time.Second, keptBackoffMax
+	}
+	d := min(first<<min(failures-1, 16), most)
+	return d - d/4 + rand.N(d/2)
+}
