@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/lightswarm/lightswarm/wire"
@@ -15,9 +14,6 @@ const (
 	// maxOthers is how many announcements of all other peers together are kept.
 	maxOthers = 1 << 16
 )
-
-// ownPeer stands for the node itself in keys: no peer id is empty.
-const ownPeer wire.PeerID = ""
 
 func announcementKey(peer wire.PeerID, sequence uint64) []byte {
 	return key(tagAnnouncement, peerField(peer), uint64Field(sequence))
@@ -59,9 +55,9 @@ func (s *Store) Announce(o Own) (signed []byte, err error) {
 		}
 		t.nextSequence++
 		t.put(sequenceKey, uint64Field(t.nextSequence))
-		t.put(announcementKey(ownPeer, sequence), append(uint64Field(0), signed...))
+		t.put(announcementKey(t.self, sequence), signed)
 		if sequence >= t.maxOwn {
-			t.remove(announcementKey(ownPeer, sequence-t.maxOwn))
+			t.remove(announcementKey(t.self, sequence-t.maxOwn))
 		}
 		if o.Draw != nil {
 			t.remove(key(tagDraw, uint64Field(*o.Draw)))
@@ -84,11 +80,6 @@ func (s *Store) NextSequence() uint64 {
 	return s.nextSequence
 }
 
-// OwnAnnouncements returns up to limit of the node's own announcements, signed, with sequence from or above, ascending.
-func (s *Store) OwnAnnouncements(from uint64, limit int) ([][]byte, error) {
-	return s.Announcements(ownPeer, from, limit)
-}
-
 // PutAnnouncement keeps another peer's announcement, lazily, for those who ask for it. added is false if it is there
 // already. The caller has verified it.
 func (s *Store) PutAnnouncement(peer wire.PeerID, sequence uint64, signed []byte) (added bool, err error) {
@@ -100,7 +91,7 @@ func (s *Store) PutAnnouncement(peer wire.PeerID, sequence uint64, signed []byte
 		}
 		added = true
 		arrival := t.nextArrival
-		t.put(k, append(uint64Field(arrival), signed...))
+		t.put(k, signed)
 		t.put(key(tagArrival, uint64Field(arrival)), k)
 		t.nextArrival++
 		t.arrivals++
@@ -125,17 +116,15 @@ func (t *transaction) pruneArrivals() error {
 	return nil
 }
 
-// Announcements returns up to limit announcements of another peer, signed, with sequence from or above, ascending.
+// Announcements returns up to limit announcements of a peer, signed, with sequence from or above, ascending. The peer
+// may be the node itself.
 func (s *Store) Announcements(peer wire.PeerID, from uint64, limit int) ([][]byte, error) {
 	if limit <= 0 || len(peer) > 255 {
 		return nil, nil
 	}
 	var list [][]byte
 	err := scan(s.db, announcementKey(peer, from), after(key(tagAnnouncement, peerField(peer))), func(_, v []byte) (bool, error) {
-		if len(v) < 8 {
-			return false, errors.New("damaged announcement in the database")
-		}
-		list = append(list, append([]byte{}, v[8:]...))
+		list = append(list, append([]byte{}, v...))
 		return len(list) < limit, nil
 	})
 	return list, err

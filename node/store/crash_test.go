@@ -80,7 +80,7 @@ func TestPowerCut(t *testing.T) {
 // checkDurable checks what a store must hold and that its parts agree.
 func checkDurable(t rapid.TB, s *Store, announced, reserved, released int) {
 	t.Helper()
-	list, err := s.OwnAnnouncements(0, announced+1)
+	list, err := s.Announcements(self, 0, announced+1)
 	if err != nil || len(list) != announced || s.NextSequence() != uint64(announced) {
 		t.Fatalf("%d announcements and next sequence %d, want %d: %v", len(list), s.NextSequence(), announced, err)
 	}
@@ -185,7 +185,7 @@ func TestKill(t *testing.T) {
 			t.Fatalf("the child wrote %q", last)
 		}
 
-		s, err := Open(Options{Folder: folder, MaxBlockBytes: 1 << 30})
+		s, err := Open(Options{Folder: folder, Self: self, MaxBlockBytes: 1 << 30})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestKill(t *testing.T) {
 
 // announceForever is the child: it reports each sequence once it is durable.
 func announceForever(folder string) {
-	s, err := Open(Options{Folder: folder, MaxBlockBytes: 1 << 30})
+	s, err := Open(Options{Folder: folder, Self: self, MaxBlockBytes: 1 << 30})
 	if err != nil {
 		panic(err)
 	}

@@ -16,7 +16,7 @@ const (
 	tagPin          = 'E' // cid, set            → nothing
 	tagPinSet       = 'F' // set, cid            → nothing
 	tagRelease      = 'G' // version u64         → signed bytes
-	tagAnnouncement = 'H' // peer, sequence u64  → arrival u64, signed bytes
+	tagAnnouncement = 'H' // peer, sequence u64  → signed bytes
 	tagArrival      = 'I' // arrival u64         → key of an announcement of another peer
 	tagGroup        = 'J' // order u64           → record
 	tagGroupOrder   = 'K' // cid                 → order u64

@@ -16,10 +16,12 @@ import (
 	"github.com/lightswarm/lightswarm/wire"
 )
 
+const self wire.PeerID = "me"
+
 // openOn opens a store on a file system and ends the test if that fails.
 func openOn(t rapid.TB, fs vfs.FS, maxBytes int64) *Store {
 	t.Helper()
-	s, err := Open(Options{Folder: "db", FileSystem: fs, MaxBlockBytes: maxBytes})
+	s, err := Open(Options{Folder: "db", Self: self, FileSystem: fs, MaxBlockBytes: maxBytes})
 	if err != nil {
 		t.Fatal(err)
 	}

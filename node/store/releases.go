@@ -3,7 +3,11 @@ package store
 import (
 	"encoding/binary"
 	"errors"
+
+	"github.com/lightswarm/lightswarm/p2p/head"
 )
+
+var _ head.Source = (*Store)(nil)
 
 func (s *Store) loadReleases() error {
 	k, _, err := last(s.db, key(tagRelease))

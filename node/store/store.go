@@ -8,12 +8,16 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/lightswarm/lightswarm/wire"
 )
 
 // Options say where a Store is and what bounds it.
 type Options struct {
 	// Folder is the database's folder; it is created if it is missing.
 	Folder string
+	// Self is the node's own peer id.
+	Self wire.PeerID
 	// MaxBlockBytes bounds the sum of all blocks' bytes, pinned and unpinned.
 	MaxBlockBytes int64
 	// FileSystem is the operating system's if nil. Tests inject faults with it.
@@ -34,8 +38,9 @@ type Store struct {
 	state
 }
 
-// bounds are set by Open and never change.
+// bounds are what changes need to know that is set by Open and never change.
 type bounds struct {
+	self      wire.PeerID
 	maxBytes  int64
 	maxOwn    uint64
 	maxOthers int
@@ -71,7 +76,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", o.Folder, err)
 	}
-	s := &Store{db: db, bounds: bounds{o.MaxBlockBytes, maxOwn, maxOthers}}
+	s := &Store{db: db, bounds: bounds{o.Self, o.MaxBlockBytes, maxOwn, maxOthers}}
 	if err := s.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database %s: %w", o.Folder, err), db.Close())
 	}

@@ -126,7 +126,7 @@ func TestOwnAnnouncements(t *testing.T) {
 			t.Errorf("sequence %d, want %d", got, i)
 		}
 	}
-	list, err := s.OwnAnnouncements(0, 10)
+	list, err := s.Announcements(self, 0, 10)
 	must(t, err)
 	if diff := cmp.Diff([]string{"announcement 2", "announcement 3", "announcement 4"}, texts(list)); diff != "" {
 		t.Error(diff)
