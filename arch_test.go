@@ -1,0 +1,174 @@
+package lightswarm_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/lightswarm/lightswarm"
+
+// layers is the architecture: for each package, or each tree of packages ending in "/...", the packages of this module
+// that it may import. The most specific line counts. A tree's packages may always import one another. What only tests
+// may import stands behind the bar.
+var layers = map[string]string{
+	"wire":               "wire/wirepb",
+	"wire/wirepb":        "",
+	"wire/bundle":        "wire wire/wirepb",
+	"wire/draw":          "wire",
+	"policy":             "wire policy/chat policy/safetensors policy/tokenizer",
+	"policy/kernel/...":  "",
+	"policy/safetensors": "",
+	"policy/tokenizer":   "",
+	"policy/chat":        "policy/tokenizer",
+	"policy/transformer": "policy/kernel policy/safetensors",
+	"policy/base":        "policy | wire policy/chat policy/safetensors policy/tokenizer policy/transformer",
+	"policy/embedded":    "wire wire/draw policy policy/chat policy/kernel policy/safetensors policy/tokenizer policy/transformer | policy/base",
+	"policy/pretrain":    "policy policy/chat policy/safetensors policy/tokenizer policy/transformer | wire policy/embedded",
+	"rollout":            "wire wire/bundle wire/draw policy policy/chat rollout/agent rollout/env | rollout/env/calc policy/embedded policy/base policy/tokenizer policy/safetensors policy/transformer",
+	"rollout/agent":      "policy policy/chat rollout/env",
+	"rollout/env":        "wire policy/chat | rollout/env/calc",
+	"rollout/env/calc":   "wire policy/chat rollout/agent rollout/env",
+	"learner":            "wire wire/bundle wire/draw policy policy/safetensors policy/transformer learner/... | policy/base policy/chat policy/tokenizer policy/embedded",
+	"learner/credit":     "",
+	"learner/advantage":  "",
+	"learner/loss":       "policy/kernel",
+	"learner/row":        "wire/bundle",
+	"learner/learnerpb":  "",
+	"learner/storetest":  "wire learner",
+	"p2p/...":            "wire wire/wirepb",
+	"node":               "wire wire/bundle wire/draw policy policy/base policy/chat policy/embedded policy/transformer rollout rollout/... learner learner/... p2p p2p/... node/...",
+	"node/config":        "wire",
+	"node/store":         "wire rollout learner p2p/block p2p/discovery p2p/head | learner/storetest",
+	"node/api":           "",
+	"testnet":            "wire wire/bundle wire/draw policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet/...",
+	"testnet/report":     "",
+	"cmd/...":            "wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/...",
+	"scripts/...":        "wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/...",
+}
+
+// modules lists the outside modules that only some packages may import, so that each stays behind one seam.
+var modules = map[string]string{
+	"github.com/libp2p/":           "p2p/... node node/store testnet cmd/...",
+	"github.com/multiformats/":     "p2p/... node/... testnet cmd/...",
+	"github.com/marcopolo/simnet":  "p2p/... testnet",
+	"github.com/cockroachdb/":      "node/store",
+	"github.com/prometheus/":       "p2p node node/api",
+	"github.com/spf13/":            "node/config cmd/...",
+	"github.com/pelletier/go-toml": "node/config",
+	"github.com/parquet-go/":       "cmd/... scripts/...",
+	"charm.land/":                  "cmd/...",
+	"google.golang.org/protobuf/":  "wire/... wire p2p/... learner learner/learnerpb",
+	"github.com/ipfs/go-cid":       "p2p/...",
+	"net/http":                     "node/api testnet cmd/... scripts/...",
+	"math/rand":                    "",
+}
+
+// Every import in the module, on every platform, is one that the tables allow.
+func TestImportsPointOneWay(t *testing.T) {
+	used := map[string]bool{}
+	for pkg, files := range packages(t) {
+		rule, ok := specific(layers, pkg)
+		if !ok {
+			t.Errorf("package %s is in no layer: add it to the table, and say in docs/architecture.md what it is for", pkg)
+			continue
+		}
+		used[rule] = true
+		allowed, testsOnly, _ := strings.Cut(layers[rule], "|")
+		for _, f := range files {
+			for _, imported := range f.imports {
+				inside, ours := strings.CutPrefix(imported, module+"/")
+				switch {
+				case ours && inside != pkg && !matches(rule, inside) && !matches(allowed, inside) && !(f.test && matches(testsOnly, inside)):
+					t.Errorf("%s: package %s may not import %s", f.name, pkg, inside)
+				case !ours && !f.test:
+					checkModule(t, pkg, f.name, imported)
+				}
+			}
+		}
+	}
+	for rule := range layers {
+		if !used[rule] {
+			t.Errorf("the table names %s, which does not exist", rule)
+		}
+	}
+}
+
+func checkModule(t *testing.T, pkg, file, imported string) {
+	t.Helper()
+	for prefix, allowed := range modules {
+		if imported == prefix || strings.HasPrefix(imported, strings.TrimSuffix(prefix, "/")+"/") && prefix != "math/rand" {
+			if !matches(allowed, pkg) {
+				t.Errorf("%s: package %s may not import %s; that belongs in: %s", file, pkg, imported, allowed)
+			}
+		}
+	}
+}
+
+// specific returns the longest pattern of the table that matches pkg.
+func specific(table map[string]string, pkg string) (rule string, ok bool) {
+	for pattern := range table {
+		if matches(pattern, pkg) && (!ok || len(pattern) > len(rule)) {
+			rule, ok = pattern, true
+		}
+	}
+	return rule, ok
+}
+
+// matches says whether one of the patterns is pkg, or is a tree that holds it.
+func matches(patterns, pkg string) bool {
+	return slices.ContainsFunc(strings.Fields(patterns), func(pattern string) bool {
+		tree, isTree := strings.CutSuffix(pattern, "/...")
+		return pattern == pkg || isTree && (pkg == tree || strings.HasPrefix(pkg, tree+"/"))
+	})
+}
+
+// file is a Go file's imports.
+type file struct {
+	name    string
+	test    bool
+	imports []string
+}
+
+// packages reads the imports of every Go file, whatever platform it is for.
+func packages(t *testing.T) map[string][]file {
+	t.Helper()
+	found := map[string][]file{}
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		if entry.IsDir() && name != "." && (base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
+			return filepath.SkipDir
+		}
+		pkg := path.Dir(filepath.ToSlash(name))
+		if entry.IsDir() || filepath.Ext(name) != ".go" || pkg == "." {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		f := file{name: name, test: strings.HasSuffix(name, "_test.go")}
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			f.imports = append(f.imports, imported)
+		}
+		found[pkg] = append(found[pkg], f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
