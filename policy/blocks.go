@@ -71,8 +71,8 @@ const fetchers = 4
 // Assemble fetches the policy whose manifest is named and verifies all of it: every block against its CID and its
 // length in the manifest, every tensor against its digest, and the weights against the state digest. Sizes are
 // checked against limits before anything is allocated for them. The caller still compares Digest with the one that
-// a release names. get is called by several goroutines; its bytes are not kept unless they are the manifest's or
-// tokenizer's. Assemble returns when ctx ends or get first fails, after all running calls of get have returned.
+// a release names. get is called by several goroutines at a time and its bytes are not kept. Assemble returns after
+// all running calls of get have, with the first error or when ctx ends.
 func Assemble(ctx context.Context, manifest wire.CID, get func(context.Context, wire.CID) ([]byte, error)) (*Snapshot, error) {
 	s, err := assemble(ctx, manifest, get)
 	if err != nil {
