@@ -24,6 +24,12 @@ var cidText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding
 // SumCID returns the CID of b.
 func SumCID(b []byte) CID { return CID{digest: sha256.Sum256(b)} }
 
+// NewCID returns the CID of the content that has this sha2-256 digest, which must not be all zero to name something.
+func NewCID(digest [sha256.Size]byte) CID { return CID{digest: digest} }
+
+// Digest returns the content's sha2-256 digest; NewCID undoes it.
+func (c CID) Digest() [sha256.Size]byte { return c.digest }
+
 // ParseCID reads the binary form. The error wraps ErrMalformed.
 func ParseCID(binary []byte) (CID, error) {
 	if len(binary) != CIDBytes || string(binary[:len(cidPrefix)]) != cidPrefix {

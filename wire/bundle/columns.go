@@ -3,13 +3,15 @@ package bundle
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/lightswarm/lightswarm/wire"
 )
 
 // The columns, in the order in which they are stored. doc.go says what each holds.
 const (
-	colNames = iota
+	colSettings = iota
+	colNames
 	colFloats
 	colMember
 	colTask
@@ -42,6 +44,9 @@ func (c *column) put(v uint64) { *c = binary.AppendUvarint(*c, v) }
 
 // putSigned stores small numbers of either sign in few bytes.
 func (c *column) putSigned(v int64) { *c = binary.AppendVarint(*c, v) }
+
+// putFloat stores a float32 in four bytes.
+func (c *column) putFloat(v float32) { *c = binary.LittleEndian.AppendUint32(*c, math.Float32bits(v)) }
 
 func (c *column) putString(s string) {
 	c.put(uint64(len(s)))
@@ -95,6 +100,13 @@ func (c *cursor) take(n uint64) []byte {
 	b := c.rest[:n]
 	c.rest = c.rest[n:]
 	return b
+}
+
+func (c *cursor) getFloat() float32 {
+	if b := c.take(4); len(b) == 4 {
+		return math.Float32frombits(binary.LittleEndian.Uint32(b))
+	}
+	return 0
 }
 
 func (c *cursor) getString(limit int) string { return string(c.take(c.get(uint64(limit)))) }

@@ -30,22 +30,25 @@ func dictionary(id int) []byte {
 
 // encoder is shared: EncodeAll is safe for concurrent use, and its output depends on its input alone.
 var encoder = sync.OnceValue(func() *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, append(encoderOptions(), zstd.WithEncoderDict(dictionary(newestDictionary)))...)
+	return newEncoder(dictionary(newestDictionary))
+})
+
+// level is the zstd level of bundles. Measured on columns of 400 bytes with a dictionary of 16 KiB, the fastest level
+// makes them 7% larger, and the strongest 3% smaller at a third of the speed.
+const level = zstd.SpeedBetterCompression
+
+// newEncoder leaves the checksum out, since a bundle is verified by its CID.
+func newEncoder(dictionary []byte) *zstd.Encoder {
+	e, err := zstd.NewWriter(nil,
+		zstd.WithEncoderLevel(level),
+		zstd.WithEncoderCRC(false),
+		zstd.WithSingleSegment(true),
+		zstd.WithAllLitEntropyCompression(true),
+		zstd.WithEncoderDict(dictionary))
 	if err != nil {
 		panic("bundle: zstd encoder: " + err.Error())
 	}
 	return e
-})
-
-// encoderOptions leave the checksum out, since a bundle is verified by its CID.
-func encoderOptions() []zstd.EOption {
-	return []zstd.EOption{
-		zstd.WithEncoderLevel(zstd.SpeedBetterCompression),
-		zstd.WithEncoderCRC(false),
-		zstd.WithSingleSegment(true),
-		zstd.WithWindowSize(1 << 20),
-		zstd.WithAllLitEntropyCompression(true),
-	}
 }
 
 // decoder is shared: DecodeAll is safe for concurrent use. It writes no more than the capacity that it is given.
@@ -64,8 +67,6 @@ var decoder = sync.OnceValue(func() *zstd.Decoder {
 	}
 	return d
 })
-
-func compress(columns []byte) []byte { return encoder().EncodeAll(columns, nil) }
 
 // decompress reads one zstd frame that says its size, which must be at most limit. It allocates that size.
 func decompress(frame []byte, limit int) ([]byte, error) {

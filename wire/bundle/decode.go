@@ -2,13 +2,11 @@ package bundle
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 
 	"github.com/lightswarm/lightswarm/wire"
-	"github.com/lightswarm/lightswarm/wire/wirepb"
 )
 
 // Limits bound what decoding may cost. A field of 0 means the limit of package wire; larger values mean it too.
@@ -56,7 +54,7 @@ func Decode(data []byte, lim Limits) (*Bundle, error) {
 // by one goroutine.
 type Reader struct {
 	header   Bundle
-	form     wirepb.LogProbForm
+	form     form
 	rollouts int // how many there are
 	tokens   int // how many more are allowed
 	limits   Limits
@@ -75,17 +73,17 @@ type Reader struct {
 func NewReader(src io.Reader, lim Limits) (*Reader, error) {
 	lim = lim.filled()
 	in := &boundedReader{r: src, left: lim.Bytes, limit: lim.Bytes}
-	b, h, err := readHeader(in)
+	h, err := readHeader(in)
 	if err != nil {
 		return nil, err
 	}
-	if uint64(h.Rollouts) > uint64(lim.Rollouts) {
-		return nil, tooLarge("rollouts are", int(h.Rollouts), lim.Rollouts)
+	if h.rollouts > lim.Rollouts {
+		return nil, tooLarge("rollouts are", h.rollouts, lim.Rollouts)
 	}
-	if uint64(h.ColumnsBytes) > uint64(in.left) {
-		return nil, tooLarge("bytes of compressed columns are", int(h.ColumnsBytes), in.left)
+	if h.columnsBytes > in.left {
+		return nil, tooLarge("bytes of compressed columns are", h.columnsBytes, in.left)
 	}
-	frame := make([]byte, h.ColumnsBytes)
+	frame := make([]byte, h.columnsBytes)
 	if err := in.full(frame); err != nil {
 		return nil, err
 	}
@@ -98,9 +96,9 @@ func NewReader(src io.Reader, lim Limits) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{
-		header:   *b,
-		form:     h.LogProbForm,
-		rollouts: int(h.Rollouts),
+		header:   h.bundle,
+		form:     h.form,
+		rollouts: h.rollouts,
 		tokens:   lim.Tokens,
 		limits:   lim,
 		cols:     cols,
@@ -108,7 +106,12 @@ func NewReader(src io.Reader, lim Limits) (*Reader, error) {
 	if err := r.readRaw(in); err != nil {
 		return nil, err
 	}
-	return r, r.readTables()
+	r.readSettings()
+	r.readTables()
+	if err := r.columnError(); err != nil {
+		return nil, err
+	}
+	return r, r.header.validateHeader()
 }
 
 // Header returns the bundle without its rollouts.
@@ -142,7 +145,7 @@ func (r *Reader) Next() (*Rollout, error) {
 // finish returns io.EOF when the rollouts used up every column.
 func (r *Reader) finish() error {
 	for i := range r.cols {
-		if i != colNames && i != colFloats && len(r.cols[i].rest) > 0 {
+		if len(r.cols[i].rest) > 0 {
 			return malformed("a column is longer than its rollouts need")
 		}
 	}
@@ -153,7 +156,7 @@ func (r *Reader) finish() error {
 func (r *Reader) readRaw(in *boundedReader) error {
 	total := uint64(0)
 	for _, class := range r.cols[colLogProbClass].rest {
-		n, ok := rawBits(r.form, class)
+		n, ok := r.form.rawBits(class)
 		if !ok {
 			return malformed("a log-prob is not finite, or off its form's range")
 		}
@@ -173,7 +176,17 @@ func (r *Reader) readRaw(in *boundedReader) error {
 	return in.end()
 }
 
-func (r *Reader) readTables() error {
+func (r *Reader) readSettings() {
+	col := &r.cols[colSettings]
+	r.header.Split = col.getString(wire.MaxNameBytes)
+	r.header.Sampling.Temperature = col.getFloat()
+	r.header.Sampling.TopK = uint32(col.get(math.MaxUint32))
+	r.header.Sampling.TopP = col.getFloat()
+	r.header.MaxCompletionTokens = uint32(col.get(wire.MaxTokensPerCall))
+	r.header.Engine = EngineClass(col.get(math.MaxUint8))
+}
+
+func (r *Reader) readTables() {
 	col := &r.cols[colNames]
 	for range col.get(wire.MaxAgents) {
 		r.agents = append(r.agents, col.getString(wire.MaxAgentName))
@@ -185,14 +198,9 @@ func (r *Reader) readTables() error {
 		}
 		r.components = append(r.components, names)
 	}
-	floats := r.cols[colFloats].rest
-	if len(floats)%4 != 0 {
-		return malformed("a column ends early")
+	for floats := &r.cols[colFloats]; len(floats.rest) > 0; {
+		r.floats = append(r.floats, floats.getFloat())
 	}
-	for ; len(floats) > 0; floats = floats[4:] {
-		r.floats = append(r.floats, math.Float32frombits(binary.LittleEndian.Uint32(floats)))
-	}
-	return col.err
 }
 
 func (r *Reader) rollout() (Rollout, error) {

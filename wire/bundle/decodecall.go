@@ -112,8 +112,8 @@ func (r *Reader) completion(calls []Call) ([]int32, []float32, error) {
 	}
 	logProbs := append(make([]float32, 0, shared+added), base.LogProbs[:shared-own]...)
 	for _, class := range r.cols[colLogProbClass].take(own + added) {
-		n, _ := rawBits(r.form, class)
-		logProbs = append(logProbs, joinLogProb(r.form, class, r.raw.read(n)))
+		n, _ := r.form.rawBits(class)
+		logProbs = append(logProbs, r.form.join(class, r.raw.read(n)))
 	}
 	return tokens, logProbs, nil
 }

@@ -1,20 +1,23 @@
 package bundle
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/lightswarm/lightswarm/wire"
-	"github.com/lightswarm/lightswarm/wire/wirepb"
 )
 
 // Encode validates b and returns its file. Equal bundles give equal bytes, and so equal CIDs, within one build; a
 // different zstd encoder may choose other bytes, so compare bundles of other builds after decoding.
 //
 // The errors are a *wire.ValidationError, or wrap wire.ErrTooLarge when the file would be refused for its size.
-func Encode(b *Bundle) ([]byte, error) {
+func Encode(b *Bundle) ([]byte, error) { return encodeWith(encoder(), b) }
+
+// encodeWith is Encode with the compressor, and so the dictionary, given.
+func encodeWith(z *zstd.Encoder, b *Bundle) ([]byte, error) {
 	e, err := encodeColumns(b)
 	if err != nil {
 		return nil, err
@@ -23,11 +26,8 @@ func Encode(b *Bundle) ([]byte, error) {
 	if len(body) > wire.MaxBundleDecodedBytes {
 		return nil, tooLarge("bytes of columns are", len(body), wire.MaxBundleDecodedBytes)
 	}
-	frame := compress(body)
-	out, err := appendHeader(nil, b, e.form, len(frame))
-	if err != nil {
-		return nil, err
-	}
+	frame := z.EncodeAll(body, nil)
+	out := appendHeader(nil, b, e.form, len(frame))
 	out = append(append(out, frame...), e.raw.bytes()...)
 	if len(out) > wire.MaxBundleBytes {
 		return nil, tooLarge("bytes are", len(out), wire.MaxBundleBytes)
@@ -37,7 +37,7 @@ func Encode(b *Bundle) ([]byte, error) {
 
 // columnEncoder fills the columns rollout by rollout.
 type columnEncoder struct {
-	form       wirepb.LogProbForm
+	form       form
 	cols       [columns]column
 	raw        bitWriter
 	agents     table[string]
@@ -50,6 +50,7 @@ func encodeColumns(b *Bundle) (*columnEncoder, error) {
 		return nil, err
 	}
 	e := &columnEncoder{form: formOf(b)}
+	e.settings(b)
 	var previous Rollout
 	for i := range b.Rollouts {
 		r := &b.Rollouts[i]
@@ -67,9 +68,20 @@ func encodeColumns(b *Bundle) (*columnEncoder, error) {
 	}
 	e.names()
 	for _, v := range e.floats.values {
-		e.cols[colFloats] = binary.LittleEndian.AppendUint32(e.cols[colFloats], v)
+		e.cols[colFloats].putFloat(math.Float32frombits(v))
 	}
 	return e, nil
+}
+
+// settings writes what the rollouts share and hardly any two bundles of a network differ in.
+func (e *columnEncoder) settings(b *Bundle) {
+	col := &e.cols[colSettings]
+	col.putString(b.Split)
+	col.putFloat(b.Sampling.Temperature)
+	col.put(uint64(b.Sampling.TopK))
+	col.putFloat(b.Sampling.TopP)
+	col.put(uint64(b.MaxCompletionTokens))
+	col.put(uint64(b.Engine))
 }
 
 func (e *columnEncoder) rollout(previous, r *Rollout) {
@@ -118,9 +130,9 @@ func (e *columnEncoder) call(rollouts []Rollout, calls []Call, c *Call) {
 	e.cols[colCompletionNew].put(uint64(len(c.Completion) - shared))
 	e.tokens(colCompletionTokens, c.Completion[shared:])
 	for _, v := range c.LogProbs[sameLogProbs:] {
-		class, raw := splitLogProb(e.form, v)
+		class, raw := e.form.split(v)
 		e.cols[colLogProbClass] = append(e.cols[colLogProbClass], class)
-		n, _ := rawBits(e.form, class)
+		n, _ := e.form.rawBits(class)
 		e.raw.write(raw, n)
 	}
 }

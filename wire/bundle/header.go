@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/lightswarm/lightswarm/wire"
-	"github.com/lightswarm/lightswarm/wire/wirepb"
 )
 
 const (
@@ -17,112 +14,96 @@ const (
 	// major changes when an older reader would misread; minor when it would only miss something.
 	major = 1
 	minor = 0
-	// maxHeaderBytes bounds the encoded header; fields of today need at most 400 bytes.
-	maxHeaderBytes = 4 << 10
+	// maxHeaderBytes bounds the header. That of this minor has at most 170 bytes; newer minors may append.
+	maxHeaderBytes = 1 << 10
 )
 
-// appendHeader writes the file's start: magic, major, minor, the header's length in two bytes, the header.
-func appendHeader(dst []byte, b *Bundle, form wirepb.LogProbForm, columnsBytes int) ([]byte, error) {
-	h := &wirepb.BundleHeader{
-		Network:        b.Network.Bytes(),
-		Purpose:        wirepb.Purpose(b.Purpose),
-		EnvironmentCid: b.Environment.Bytes(),
-		Split:          b.Split,
-		PolicyVersion:  b.PolicyVersion,
-		PolicyDigest:   b.PolicyDigest[:],
-		Peer:           []byte(b.Peer),
-		Counter:        b.Counter,
-		Sampling: &wirepb.Sampling{
-			Temperature: b.Sampling.Temperature,
-			TopK:        b.Sampling.TopK,
-			TopP:        b.Sampling.TopP,
-		},
-		MaxCompletionTokens: b.MaxCompletionTokens,
-		Engine:              wirepb.EngineClass(b.Engine),
-		Rollouts:            uint32(len(b.Rollouts)),
-		ColumnsBytes:        uint32(columnsBytes),
-		LogProbForm:         form,
-	}
-	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(h)
-	if err != nil {
-		return nil, fmt.Errorf("encode bundle header: %w", err)
-	}
-	dst = append(dst, magic...)
-	dst = append(dst, major, minor)
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(encoded)))
-	return append(dst, encoded...), nil
+// header is what a file says before its columns, in plain bytes: the bundle's identity, which does not compress, and
+// the sizes of what follows.
+type header struct {
+	bundle       Bundle // network, environment, policy, purpose, peer and counter
+	form         form
+	rollouts     int
+	columnsBytes int // length of the zstd frame
 }
 
-// readHeader reads what appendHeader wrote and returns the bundle without rollouts, validated.
-func readHeader(r *boundedReader) (*Bundle, *wirepb.BundleHeader, error) {
+// appendHeader writes the file's start: magic, major, minor, the header's length in two bytes, the header.
+func appendHeader(dst []byte, b *Bundle, f form, columnsBytes int) []byte {
+	network, environment := b.Network.Digest(), b.Environment.Digest()
+	var h column
+	h = append(h, network[:]...)
+	h = append(h, environment[:]...)
+	h = append(h, b.PolicyDigest[:]...)
+	h = append(h, byte(b.Purpose), byte(f))
+	if b.Peer != "" {
+		h = append(h, b.Peer.PublicKey()...)
+	}
+	h.put(b.PolicyVersion)
+	h.put(b.Counter)
+	h.put(uint64(len(b.Rollouts)))
+	h.put(uint64(columnsBytes))
+
+	dst = append(dst, magic...)
+	dst = append(dst, major, minor)
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(h)))
+	return append(dst, h...)
+}
+
+// readHeader reads what appendHeader wrote, and ignores what a newer minor appended to it.
+func readHeader(r *boundedReader) (*header, error) {
 	start := make([]byte, len(magic)+4)
 	if err := r.full(start); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if string(start[:len(magic)]) != magic {
-		return nil, nil, malformed("it does not start like a bundle")
+		return nil, malformed("it does not start like a bundle")
 	}
-	if start[len(magic)] != major {
-		if start[len(magic)] > major {
-			return nil, nil, fmt.Errorf("bundle: %w: it has format %d and this program reads %d; upgrade lightswarm on this machine",
-				wire.ErrNewerMajor, start[len(magic)], major)
-		}
-		return nil, nil, malformed("its format was never published")
+	switch m := start[len(magic)]; {
+	case m > major:
+		return nil, fmt.Errorf("bundle: %w: it has format %d and this program reads up to %d; upgrade lightswarm on this machine",
+			wire.ErrNewerMajor, m, major)
+	case m < major:
+		return nil, malformed("its format was never published")
 	}
 	length := int(binary.LittleEndian.Uint16(start[len(magic)+2:]))
 	if length > maxHeaderBytes {
-		return nil, nil, tooLarge("bytes of header are", length, maxHeaderBytes)
+		return nil, tooLarge("bytes of header are", length, maxHeaderBytes)
 	}
-	encoded := make([]byte, length)
-	if err := r.full(encoded); err != nil {
-		return nil, nil, err
+	raw := make([]byte, length)
+	if err := r.full(raw); err != nil {
+		return nil, err
 	}
-	h := new(wirepb.BundleHeader)
-	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(encoded, h); err != nil {
-		return nil, nil, fmt.Errorf("decode bundle header: %w: %w", wire.ErrMalformed, err)
+	c := &cursor{rest: raw}
+	h := &header{bundle: Bundle{
+		Network:      wire.NewCID(digest(c)),
+		Environment:  wire.NewCID(digest(c)),
+		PolicyDigest: digest(c),
+		Purpose:      wire.Purpose(c.get(1<<7 - 1)),
+	}}
+	h.form = form(c.get(1<<7 - 1))
+	if h.bundle.Purpose == wire.PurposeTrain {
+		key := digest(c)
+		h.bundle.Peer = wire.NewPeerID(key[:])
 	}
-	b, err := bundleOf(h)
-	return b, h, err
-}
-
-func bundleOf(h *wirepb.BundleHeader) (*Bundle, error) {
-	b := &Bundle{
-		Split:         h.Split,
-		PolicyVersion: h.PolicyVersion,
-		Peer:          wire.PeerID(h.Peer),
-		Counter:       h.Counter,
-		Sampling: wire.Sampling{
-			Temperature: h.GetSampling().GetTemperature(),
-			TopK:        h.GetSampling().GetTopK(),
-			TopP:        h.GetSampling().GetTopP(),
-		},
-		MaxCompletionTokens: h.MaxCompletionTokens,
-	}
-	var err error
-	if b.Network, err = wire.ParseCID(h.Network); err != nil {
-		return nil, invalid("network", "must be a CID")
-	}
-	if b.Environment, err = wire.ParseCID(h.EnvironmentCid); err != nil {
-		return nil, invalid("environment_cid", "must be a CID")
-	}
-	if len(h.PolicyDigest) != len(b.PolicyDigest) {
-		return nil, invalid("policy_digest", "must be a digest of 32 bytes")
-	}
-	copy(b.PolicyDigest[:], h.PolicyDigest)
-	// The enums are wider than Go's types: cut nothing off.
-	if h.Purpose >= 0 && h.Purpose <= wirepb.Purpose_PURPOSE_EVALUATE_GREEDY {
-		b.Purpose = wire.Purpose(h.Purpose)
-	}
-	if h.Engine >= 0 && h.Engine <= wirepb.EngineClass_ENGINE_CLASS_APPROXIMATE {
-		b.Engine = EngineClass(h.Engine)
-	}
-	if h.LogProbForm != formGrid && h.LogProbForm != formFloat32 {
-		return nil, invalid("log_prob_form", "is unknown to this version of lightswarm")
-	}
-	if h.Rollouts == 0 {
+	h.bundle.PolicyVersion = c.get(1<<64 - 1)
+	h.bundle.Counter = c.get(1<<64 - 1)
+	h.rollouts = int(c.get(wire.MaxRolloutsPerBundle))
+	h.columnsBytes = int(c.get(wire.MaxBundleBytes))
+	switch {
+	case c.err != nil:
+		return nil, c.err
+	case h.form != formGrid && h.form != formFloat32:
+		return nil, invalid("log-prob form", "is unknown to this version of lightswarm")
+	case h.rollouts == 0:
 		return nil, invalid("rollouts", "must be at least 1")
 	}
-	return b, b.validateHeader()
+	return h, nil
+}
+
+// digest reads 32 bytes.
+func digest(c *cursor) (d [32]byte) {
+	copy(d[:], c.take(uint64(len(d))))
+	return d
 }
 
 // boundedReader refuses to read more than a limit, and calls an early end malformed.

@@ -3,15 +3,15 @@ package bundle
 import (
 	"math"
 	"math/bits"
-
-	"github.com/lightswarm/lightswarm/wire/wirepb"
 )
 
 // A log-prob is stored as a class, one byte in a column that compresses well, and some raw bits, which do not and are
 // kept out of the compressor. How the two make a number is the bundle's form.
+type form uint8
+
 const (
-	formGrid    = wirepb.LogProbForm_LOG_PROB_FORM_GRID
-	formFloat32 = wirepb.LogProbForm_LOG_PROB_FORM_FLOAT32
+	formGrid    form = 1 // multiples of 2^-16 from -256, exclusive, to 0
+	formFloat32 form = 2 // any finite float32
 )
 
 // gridScale turns a log-prob on the grid into a whole number; it is the inverse of policy.LogProbGrid.
@@ -27,7 +27,7 @@ func onGrid(v float32) bool {
 }
 
 // formOf returns the grid form when it loses nothing.
-func formOf(b *Bundle) wirepb.LogProbForm {
+func formOf(b *Bundle) form {
 	for i := range b.Rollouts {
 		for j := range b.Rollouts[i].Calls {
 			for _, v := range b.Rollouts[i].Calls[j].LogProbs {
@@ -40,12 +40,12 @@ func formOf(b *Bundle) wirepb.LogProbForm {
 	return formGrid
 }
 
-// splitLogProb returns v's class and raw bits. In the grid form class 0 is 0, class 1 is -0, and class c above is a
+// split returns v's class and raw bits. In the grid form class 0 is 0, class 1 is -0, and class c above is a
 // magnitude of c-1 bits whose leading one is left out. In the float32 form the class is the exponent, and the raw
 // bits are the sign and the fraction.
-func splitLogProb(form wirepb.LogProbForm, v float32) (class uint8, raw uint32) {
+func (f form) split(v float32) (class uint8, raw uint32) {
 	b := math.Float32bits(v)
-	if form == formFloat32 {
+	if f == formFloat32 {
 		return uint8(b >> 23), b>>31<<23 | b&(1<<23-1)
 	}
 	if v == 0 {
@@ -57,9 +57,9 @@ func splitLogProb(form wirepb.LogProbForm, v float32) (class uint8, raw uint32) 
 }
 
 // rawBits returns how many raw bits follow a class, and false when there is no such class.
-func rawBits(form wirepb.LogProbForm, class uint8) (n uint, ok bool) {
+func (f form) rawBits(class uint8) (n uint, ok bool) {
 	switch {
-	case form == formFloat32:
+	case f == formFloat32:
 		return 24, class != math.MaxUint8 // exponent 255 is infinity and NaN
 	case class <= 1:
 		return 0, true
@@ -67,10 +67,10 @@ func rawBits(form wirepb.LogProbForm, class uint8) (n uint, ok bool) {
 	return uint(class - 2), class <= maxGridClass
 }
 
-// joinLogProb undoes splitLogProb.
-func joinLogProb(form wirepb.LogProbForm, class uint8, raw uint32) float32 {
+// join undoes split.
+func (f form) join(class uint8, raw uint32) float32 {
 	switch {
-	case form == formFloat32:
+	case f == formFloat32:
 		return math.Float32frombits(raw>>23<<31 | uint32(class)<<23 | raw&(1<<23-1))
 	case class <= 1:
 		return math.Float32frombits(uint32(class) << 31)

@@ -82,109 +82,6 @@ func (Purpose) EnumDescriptor() ([]byte, []int) {
 	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{0}
 }
 
-// EngineClass says how far an engine's results can be repeated.
-type EngineClass int32
-
-const (
-	EngineClass_ENGINE_CLASS_UNSPECIFIED EngineClass = 0
-	// Same bits on every machine.
-	EngineClass_ENGINE_CLASS_EXACT       EngineClass = 1
-	EngineClass_ENGINE_CLASS_APPROXIMATE EngineClass = 2
-)
-
-// Enum value maps for EngineClass.
-var (
-	EngineClass_name = map[int32]string{
-		0: "ENGINE_CLASS_UNSPECIFIED",
-		1: "ENGINE_CLASS_EXACT",
-		2: "ENGINE_CLASS_APPROXIMATE",
-	}
-	EngineClass_value = map[string]int32{
-		"ENGINE_CLASS_UNSPECIFIED": 0,
-		"ENGINE_CLASS_EXACT":       1,
-		"ENGINE_CLASS_APPROXIMATE": 2,
-	}
-)
-
-func (x EngineClass) Enum() *EngineClass {
-	p := new(EngineClass)
-	*p = x
-	return p
-}
-
-func (x EngineClass) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (EngineClass) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_proto_lightswarm_proto_enumTypes[1].Descriptor()
-}
-
-func (EngineClass) Type() protoreflect.EnumType {
-	return &file_wire_proto_lightswarm_proto_enumTypes[1]
-}
-
-func (x EngineClass) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use EngineClass.Descriptor instead.
-func (EngineClass) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{1}
-}
-
-// LogProbForm says how a bundle stores its log-probs.
-type LogProbForm int32
-
-const (
-	LogProbForm_LOG_PROB_FORM_UNSPECIFIED LogProbForm = 0
-	// Multiples of 2^-16 from -256 (exclusive) to 0.
-	LogProbForm_LOG_PROB_FORM_GRID LogProbForm = 1
-	// Any finite float32.
-	LogProbForm_LOG_PROB_FORM_FLOAT32 LogProbForm = 2
-)
-
-// Enum value maps for LogProbForm.
-var (
-	LogProbForm_name = map[int32]string{
-		0: "LOG_PROB_FORM_UNSPECIFIED",
-		1: "LOG_PROB_FORM_GRID",
-		2: "LOG_PROB_FORM_FLOAT32",
-	}
-	LogProbForm_value = map[string]int32{
-		"LOG_PROB_FORM_UNSPECIFIED": 0,
-		"LOG_PROB_FORM_GRID":        1,
-		"LOG_PROB_FORM_FLOAT32":     2,
-	}
-)
-
-func (x LogProbForm) Enum() *LogProbForm {
-	p := new(LogProbForm)
-	*p = x
-	return p
-}
-
-func (x LogProbForm) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (LogProbForm) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_proto_lightswarm_proto_enumTypes[2].Descriptor()
-}
-
-func (LogProbForm) Type() protoreflect.EnumType {
-	return &file_wire_proto_lightswarm_proto_enumTypes[2]
-}
-
-func (x LogProbForm) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use LogProbForm.Descriptor instead.
-func (LogProbForm) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{2}
-}
-
 type Determinism int32
 
 const (
@@ -219,11 +116,11 @@ func (x Determinism) String() string {
 }
 
 func (Determinism) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_proto_lightswarm_proto_enumTypes[3].Descriptor()
+	return file_wire_proto_lightswarm_proto_enumTypes[1].Descriptor()
 }
 
 func (Determinism) Type() protoreflect.EnumType {
-	return &file_wire_proto_lightswarm_proto_enumTypes[3]
+	return &file_wire_proto_lightswarm_proto_enumTypes[1]
 }
 
 func (x Determinism) Number() protoreflect.EnumNumber {
@@ -232,7 +129,7 @@ func (x Determinism) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Determinism.Descriptor instead.
 func (Determinism) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{3}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{1}
 }
 
 // Signed wraps the encoded bytes of one message with its author's signature.
@@ -1104,159 +1001,6 @@ func (x *Announcement) GetCreatedUnixMs() int64 {
 	return 0
 }
 
-// BundleHeader stands at the start of a bundle file. wire/bundle/doc.go describes the columns that follow.
-type BundleHeader struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Network        []byte                 `protobuf:"bytes,1,opt,name=network,proto3" json:"network,omitempty"`
-	Purpose        Purpose                `protobuf:"varint,2,opt,name=purpose,proto3,enum=lightswarm.v1.Purpose" json:"purpose,omitempty"`
-	EnvironmentCid []byte                 `protobuf:"bytes,3,opt,name=environment_cid,json=environmentCid,proto3" json:"environment_cid,omitempty"`
-	Split          string                 `protobuf:"bytes,4,opt,name=split,proto3" json:"split,omitempty"`
-	PolicyVersion  uint64                 `protobuf:"varint,5,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
-	PolicyDigest   []byte                 `protobuf:"bytes,6,opt,name=policy_digest,json=policyDigest,proto3" json:"policy_digest,omitempty"`
-	// peer ran the rollouts; empty for evaluation.
-	Peer []byte `protobuf:"bytes,7,opt,name=peer,proto3" json:"peer,omitempty"`
-	// counter is the draw counter for training, the block number for evaluation.
-	Counter             uint64      `protobuf:"varint,8,opt,name=counter,proto3" json:"counter,omitempty"`
-	Sampling            *Sampling   `protobuf:"bytes,9,opt,name=sampling,proto3" json:"sampling,omitempty"`
-	MaxCompletionTokens uint32      `protobuf:"varint,10,opt,name=max_completion_tokens,json=maxCompletionTokens,proto3" json:"max_completion_tokens,omitempty"`
-	Engine              EngineClass `protobuf:"varint,11,opt,name=engine,proto3,enum=lightswarm.v1.EngineClass" json:"engine,omitempty"`
-	// rollouts is how many the columns describe.
-	Rollouts uint32 `protobuf:"varint,12,opt,name=rollouts,proto3" json:"rollouts,omitempty"`
-	// columns_bytes is the length of the zstd frame that follows this header.
-	ColumnsBytes  uint32      `protobuf:"varint,13,opt,name=columns_bytes,json=columnsBytes,proto3" json:"columns_bytes,omitempty"`
-	LogProbForm   LogProbForm `protobuf:"varint,14,opt,name=log_prob_form,json=logProbForm,proto3,enum=lightswarm.v1.LogProbForm" json:"log_prob_form,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BundleHeader) Reset() {
-	*x = BundleHeader{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BundleHeader) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BundleHeader) ProtoMessage() {}
-
-func (x *BundleHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BundleHeader.ProtoReflect.Descriptor instead.
-func (*BundleHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *BundleHeader) GetNetwork() []byte {
-	if x != nil {
-		return x.Network
-	}
-	return nil
-}
-
-func (x *BundleHeader) GetPurpose() Purpose {
-	if x != nil {
-		return x.Purpose
-	}
-	return Purpose_PURPOSE_UNSPECIFIED
-}
-
-func (x *BundleHeader) GetEnvironmentCid() []byte {
-	if x != nil {
-		return x.EnvironmentCid
-	}
-	return nil
-}
-
-func (x *BundleHeader) GetSplit() string {
-	if x != nil {
-		return x.Split
-	}
-	return ""
-}
-
-func (x *BundleHeader) GetPolicyVersion() uint64 {
-	if x != nil {
-		return x.PolicyVersion
-	}
-	return 0
-}
-
-func (x *BundleHeader) GetPolicyDigest() []byte {
-	if x != nil {
-		return x.PolicyDigest
-	}
-	return nil
-}
-
-func (x *BundleHeader) GetPeer() []byte {
-	if x != nil {
-		return x.Peer
-	}
-	return nil
-}
-
-func (x *BundleHeader) GetCounter() uint64 {
-	if x != nil {
-		return x.Counter
-	}
-	return 0
-}
-
-func (x *BundleHeader) GetSampling() *Sampling {
-	if x != nil {
-		return x.Sampling
-	}
-	return nil
-}
-
-func (x *BundleHeader) GetMaxCompletionTokens() uint32 {
-	if x != nil {
-		return x.MaxCompletionTokens
-	}
-	return 0
-}
-
-func (x *BundleHeader) GetEngine() EngineClass {
-	if x != nil {
-		return x.Engine
-	}
-	return EngineClass_ENGINE_CLASS_UNSPECIFIED
-}
-
-func (x *BundleHeader) GetRollouts() uint32 {
-	if x != nil {
-		return x.Rollouts
-	}
-	return 0
-}
-
-func (x *BundleHeader) GetColumnsBytes() uint32 {
-	if x != nil {
-		return x.ColumnsBytes
-	}
-	return 0
-}
-
-func (x *BundleHeader) GetLogProbForm() LogProbForm {
-	if x != nil {
-		return x.LogProbForm
-	}
-	return LogProbForm_LOG_PROB_FORM_UNSPECIFIED
-}
-
 // Presence is a peer's periodic sign of life.
 type Presence struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1276,7 +1020,7 @@ type Presence struct {
 
 func (x *Presence) Reset() {
 	*x = Presence{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[11]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1032,7 @@ func (x *Presence) String() string {
 func (*Presence) ProtoMessage() {}
 
 func (x *Presence) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[11]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1045,7 @@ func (x *Presence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Presence.ProtoReflect.Descriptor instead.
 func (*Presence) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Presence) GetMajor() uint32 {
@@ -1377,7 +1121,7 @@ type EnvironmentManifest struct {
 
 func (x *EnvironmentManifest) Reset() {
 	*x = EnvironmentManifest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[12]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1389,7 +1133,7 @@ func (x *EnvironmentManifest) String() string {
 func (*EnvironmentManifest) ProtoMessage() {}
 
 func (x *EnvironmentManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[12]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1402,7 +1146,7 @@ func (x *EnvironmentManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvironmentManifest.ProtoReflect.Descriptor instead.
 func (*EnvironmentManifest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EnvironmentManifest) GetMajor() uint32 {
@@ -1506,7 +1250,7 @@ type Split struct {
 
 func (x *Split) Reset() {
 	*x = Split{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1518,7 +1262,7 @@ func (x *Split) String() string {
 func (*Split) ProtoMessage() {}
 
 func (x *Split) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1531,7 +1275,7 @@ func (x *Split) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Split.ProtoReflect.Descriptor instead.
 func (*Split) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Split) GetName() string {
@@ -1570,7 +1314,7 @@ type PolicyManifest struct {
 
 func (x *PolicyManifest) Reset() {
 	*x = PolicyManifest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1326,7 @@ func (x *PolicyManifest) String() string {
 func (*PolicyManifest) ProtoMessage() {}
 
 func (x *PolicyManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1339,7 @@ func (x *PolicyManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyManifest.ProtoReflect.Descriptor instead.
 func (*PolicyManifest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PolicyManifest) GetMajor() uint32 {
@@ -1668,7 +1412,7 @@ type TensorRef struct {
 
 func (x *TensorRef) Reset() {
 	*x = TensorRef{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1424,7 @@ func (x *TensorRef) String() string {
 func (*TensorRef) ProtoMessage() {}
 
 func (x *TensorRef) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1437,7 @@ func (x *TensorRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TensorRef.ProtoReflect.Descriptor instead.
 func (*TensorRef) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TensorRef) GetName() string {
@@ -1734,7 +1478,7 @@ type BlockRef struct {
 
 func (x *BlockRef) Reset() {
 	*x = BlockRef{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +1490,7 @@ func (x *BlockRef) String() string {
 func (*BlockRef) ProtoMessage() {}
 
 func (x *BlockRef) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +1503,7 @@ func (x *BlockRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRef.ProtoReflect.Descriptor instead.
 func (*BlockRef) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BlockRef) GetCid() []byte {
@@ -1786,7 +1530,7 @@ type BlockRequest struct {
 
 func (x *BlockRequest) Reset() {
 	*x = BlockRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1798,7 +1542,7 @@ func (x *BlockRequest) String() string {
 func (*BlockRequest) ProtoMessage() {}
 
 func (x *BlockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1811,7 +1555,7 @@ func (x *BlockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRequest.ProtoReflect.Descriptor instead.
 func (*BlockRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BlockRequest) GetCids() [][]byte {
@@ -1835,7 +1579,7 @@ type BlockHeader struct {
 
 func (x *BlockHeader) Reset() {
 	*x = BlockHeader{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +1591,7 @@ func (x *BlockHeader) String() string {
 func (*BlockHeader) ProtoMessage() {}
 
 func (x *BlockHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +1604,7 @@ func (x *BlockHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockHeader.ProtoReflect.Descriptor instead.
 func (*BlockHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BlockHeader) GetIndex() uint32 {
@@ -1901,7 +1645,7 @@ type HeadRequest struct {
 
 func (x *HeadRequest) Reset() {
 	*x = HeadRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +1657,7 @@ func (x *HeadRequest) String() string {
 func (*HeadRequest) ProtoMessage() {}
 
 func (x *HeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +1670,7 @@ func (x *HeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeadRequest.ProtoReflect.Descriptor instead.
 func (*HeadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HeadRequest) GetNetwork() []byte {
@@ -1974,7 +1718,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +1730,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +1743,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Cursor) GetPeer() []byte {
@@ -2030,7 +1774,7 @@ type HeadResponse struct {
 
 func (x *HeadResponse) Reset() {
 	*x = HeadResponse{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +1786,7 @@ func (x *HeadResponse) String() string {
 func (*HeadResponse) ProtoMessage() {}
 
 func (x *HeadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,7 +1799,7 @@ func (x *HeadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeadResponse.ProtoReflect.Descriptor instead.
 func (*HeadResponse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HeadResponse) GetReleases() [][]byte {
@@ -2097,7 +1841,7 @@ type PeersRequest struct {
 
 func (x *PeersRequest) Reset() {
 	*x = PeersRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2109,7 +1853,7 @@ func (x *PeersRequest) String() string {
 func (*PeersRequest) ProtoMessage() {}
 
 func (x *PeersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2122,7 +1866,7 @@ func (x *PeersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersRequest.ProtoReflect.Descriptor instead.
 func (*PeersRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PeersRequest) GetNetwork() []byte {
@@ -2149,7 +1893,7 @@ type PeersResponse struct {
 
 func (x *PeersResponse) Reset() {
 	*x = PeersResponse{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +1905,7 @@ func (x *PeersResponse) String() string {
 func (*PeersResponse) ProtoMessage() {}
 
 func (x *PeersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +1918,7 @@ func (x *PeersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersResponse.ProtoReflect.Descriptor instead.
 func (*PeersResponse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PeersResponse) GetRecords() [][]byte {
@@ -2267,23 +2011,7 @@ const file_wire_proto_lightswarm_proto_rawDesc = "" +
 	" \x01(\x04R\acounter\x12\x1a\n" +
 	"\brollouts\x18\v \x01(\rR\brollouts\x12+\n" +
 	"\x11completion_tokens\x18\f \x01(\rR\x10completionTokens\x12&\n" +
-	"\x0fcreated_unix_ms\x18\r \x01(\x03R\rcreatedUnixMs\"\xb1\x04\n" +
-	"\fBundleHeader\x12\x18\n" +
-	"\anetwork\x18\x01 \x01(\fR\anetwork\x120\n" +
-	"\apurpose\x18\x02 \x01(\x0e2\x16.lightswarm.v1.PurposeR\apurpose\x12'\n" +
-	"\x0fenvironment_cid\x18\x03 \x01(\fR\x0eenvironmentCid\x12\x14\n" +
-	"\x05split\x18\x04 \x01(\tR\x05split\x12%\n" +
-	"\x0epolicy_version\x18\x05 \x01(\x04R\rpolicyVersion\x12#\n" +
-	"\rpolicy_digest\x18\x06 \x01(\fR\fpolicyDigest\x12\x12\n" +
-	"\x04peer\x18\a \x01(\fR\x04peer\x12\x18\n" +
-	"\acounter\x18\b \x01(\x04R\acounter\x123\n" +
-	"\bsampling\x18\t \x01(\v2\x17.lightswarm.v1.SamplingR\bsampling\x122\n" +
-	"\x15max_completion_tokens\x18\n" +
-	" \x01(\rR\x13maxCompletionTokens\x122\n" +
-	"\x06engine\x18\v \x01(\x0e2\x1a.lightswarm.v1.EngineClassR\x06engine\x12\x1a\n" +
-	"\brollouts\x18\f \x01(\rR\brollouts\x12#\n" +
-	"\rcolumns_bytes\x18\r \x01(\rR\fcolumnsBytes\x12>\n" +
-	"\rlog_prob_form\x18\x0e \x01(\x0e2\x1a.lightswarm.v1.LogProbFormR\vlogProbForm\"\xe5\x01\n" +
+	"\x0fcreated_unix_ms\x18\r \x01(\x03R\rcreatedUnixMs\"\xe5\x01\n" +
 	"\bPresence\x12\x14\n" +
 	"\x05major\x18\x01 \x01(\rR\x05major\x12\x18\n" +
 	"\anetwork\x18\x02 \x01(\fR\anetwork\x12\x14\n" +
@@ -2359,15 +2087,7 @@ const file_wire_proto_lightswarm_proto_rawDesc = "" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPURPOSE_TRAIN\x10\x01\x12\x1c\n" +
 	"\x18PURPOSE_EVALUATE_SAMPLED\x10\x02\x12\x1b\n" +
-	"\x17PURPOSE_EVALUATE_GREEDY\x10\x03*a\n" +
-	"\vEngineClass\x12\x1c\n" +
-	"\x18ENGINE_CLASS_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12ENGINE_CLASS_EXACT\x10\x01\x12\x1c\n" +
-	"\x18ENGINE_CLASS_APPROXIMATE\x10\x02*_\n" +
-	"\vLogProbForm\x12\x1d\n" +
-	"\x19LOG_PROB_FORM_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12LOG_PROB_FORM_GRID\x10\x01\x12\x19\n" +
-	"\x15LOG_PROB_FORM_FLOAT32\x10\x02*]\n" +
+	"\x17PURPOSE_EVALUATE_GREEDY\x10\x03*]\n" +
 	"\vDeterminism\x12\x1b\n" +
 	"\x17DETERMINISM_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11DETERMINISM_EXACT\x10\x01\x12\x1a\n" +
@@ -2385,61 +2105,54 @@ func file_wire_proto_lightswarm_proto_rawDescGZIP() []byte {
 	return file_wire_proto_lightswarm_proto_rawDescData
 }
 
-var file_wire_proto_lightswarm_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_lightswarm_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_wire_proto_lightswarm_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_wire_proto_lightswarm_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_wire_proto_lightswarm_proto_goTypes = []any{
 	(Purpose)(0),                // 0: lightswarm.v1.Purpose
-	(EngineClass)(0),            // 1: lightswarm.v1.EngineClass
-	(LogProbForm)(0),            // 2: lightswarm.v1.LogProbForm
-	(Determinism)(0),            // 3: lightswarm.v1.Determinism
-	(*Signed)(nil),              // 4: lightswarm.v1.Signed
-	(*Charter)(nil),             // 5: lightswarm.v1.Charter
-	(*EnvironmentRef)(nil),      // 6: lightswarm.v1.EnvironmentRef
-	(*PolicyRef)(nil),           // 7: lightswarm.v1.PolicyRef
-	(*RolloutRules)(nil),        // 8: lightswarm.v1.RolloutRules
-	(*Sampling)(nil),            // 9: lightswarm.v1.Sampling
-	(*EvaluationRules)(nil),     // 10: lightswarm.v1.EvaluationRules
-	(*Release)(nil),             // 11: lightswarm.v1.Release
-	(*DeltaRef)(nil),            // 12: lightswarm.v1.DeltaRef
-	(*Announcement)(nil),        // 13: lightswarm.v1.Announcement
-	(*BundleHeader)(nil),        // 14: lightswarm.v1.BundleHeader
-	(*Presence)(nil),            // 15: lightswarm.v1.Presence
-	(*EnvironmentManifest)(nil), // 16: lightswarm.v1.EnvironmentManifest
-	(*Split)(nil),               // 17: lightswarm.v1.Split
-	(*PolicyManifest)(nil),      // 18: lightswarm.v1.PolicyManifest
-	(*TensorRef)(nil),           // 19: lightswarm.v1.TensorRef
-	(*BlockRef)(nil),            // 20: lightswarm.v1.BlockRef
-	(*BlockRequest)(nil),        // 21: lightswarm.v1.BlockRequest
-	(*BlockHeader)(nil),         // 22: lightswarm.v1.BlockHeader
-	(*HeadRequest)(nil),         // 23: lightswarm.v1.HeadRequest
-	(*Cursor)(nil),              // 24: lightswarm.v1.Cursor
-	(*HeadResponse)(nil),        // 25: lightswarm.v1.HeadResponse
-	(*PeersRequest)(nil),        // 26: lightswarm.v1.PeersRequest
-	(*PeersResponse)(nil),       // 27: lightswarm.v1.PeersResponse
+	(Determinism)(0),            // 1: lightswarm.v1.Determinism
+	(*Signed)(nil),              // 2: lightswarm.v1.Signed
+	(*Charter)(nil),             // 3: lightswarm.v1.Charter
+	(*EnvironmentRef)(nil),      // 4: lightswarm.v1.EnvironmentRef
+	(*PolicyRef)(nil),           // 5: lightswarm.v1.PolicyRef
+	(*RolloutRules)(nil),        // 6: lightswarm.v1.RolloutRules
+	(*Sampling)(nil),            // 7: lightswarm.v1.Sampling
+	(*EvaluationRules)(nil),     // 8: lightswarm.v1.EvaluationRules
+	(*Release)(nil),             // 9: lightswarm.v1.Release
+	(*DeltaRef)(nil),            // 10: lightswarm.v1.DeltaRef
+	(*Announcement)(nil),        // 11: lightswarm.v1.Announcement
+	(*Presence)(nil),            // 12: lightswarm.v1.Presence
+	(*EnvironmentManifest)(nil), // 13: lightswarm.v1.EnvironmentManifest
+	(*Split)(nil),               // 14: lightswarm.v1.Split
+	(*PolicyManifest)(nil),      // 15: lightswarm.v1.PolicyManifest
+	(*TensorRef)(nil),           // 16: lightswarm.v1.TensorRef
+	(*BlockRef)(nil),            // 17: lightswarm.v1.BlockRef
+	(*BlockRequest)(nil),        // 18: lightswarm.v1.BlockRequest
+	(*BlockHeader)(nil),         // 19: lightswarm.v1.BlockHeader
+	(*HeadRequest)(nil),         // 20: lightswarm.v1.HeadRequest
+	(*Cursor)(nil),              // 21: lightswarm.v1.Cursor
+	(*HeadResponse)(nil),        // 22: lightswarm.v1.HeadResponse
+	(*PeersRequest)(nil),        // 23: lightswarm.v1.PeersRequest
+	(*PeersResponse)(nil),       // 24: lightswarm.v1.PeersResponse
 }
 var file_wire_proto_lightswarm_proto_depIdxs = []int32{
-	6,  // 0: lightswarm.v1.Charter.environments:type_name -> lightswarm.v1.EnvironmentRef
-	7,  // 1: lightswarm.v1.Charter.base:type_name -> lightswarm.v1.PolicyRef
-	8,  // 2: lightswarm.v1.Charter.rollout:type_name -> lightswarm.v1.RolloutRules
-	10, // 3: lightswarm.v1.Charter.evaluation:type_name -> lightswarm.v1.EvaluationRules
-	9,  // 4: lightswarm.v1.RolloutRules.sampling:type_name -> lightswarm.v1.Sampling
-	7,  // 5: lightswarm.v1.Release.policy:type_name -> lightswarm.v1.PolicyRef
-	12, // 6: lightswarm.v1.Release.deltas:type_name -> lightswarm.v1.DeltaRef
+	4,  // 0: lightswarm.v1.Charter.environments:type_name -> lightswarm.v1.EnvironmentRef
+	5,  // 1: lightswarm.v1.Charter.base:type_name -> lightswarm.v1.PolicyRef
+	6,  // 2: lightswarm.v1.Charter.rollout:type_name -> lightswarm.v1.RolloutRules
+	8,  // 3: lightswarm.v1.Charter.evaluation:type_name -> lightswarm.v1.EvaluationRules
+	7,  // 4: lightswarm.v1.RolloutRules.sampling:type_name -> lightswarm.v1.Sampling
+	5,  // 5: lightswarm.v1.Release.policy:type_name -> lightswarm.v1.PolicyRef
+	10, // 6: lightswarm.v1.Release.deltas:type_name -> lightswarm.v1.DeltaRef
 	0,  // 7: lightswarm.v1.Announcement.purpose:type_name -> lightswarm.v1.Purpose
-	0,  // 8: lightswarm.v1.BundleHeader.purpose:type_name -> lightswarm.v1.Purpose
-	9,  // 9: lightswarm.v1.BundleHeader.sampling:type_name -> lightswarm.v1.Sampling
-	1,  // 10: lightswarm.v1.BundleHeader.engine:type_name -> lightswarm.v1.EngineClass
-	2,  // 11: lightswarm.v1.BundleHeader.log_prob_form:type_name -> lightswarm.v1.LogProbForm
-	17, // 12: lightswarm.v1.EnvironmentManifest.splits:type_name -> lightswarm.v1.Split
-	3,  // 13: lightswarm.v1.EnvironmentManifest.determinism:type_name -> lightswarm.v1.Determinism
-	19, // 14: lightswarm.v1.PolicyManifest.tensors:type_name -> lightswarm.v1.TensorRef
-	20, // 15: lightswarm.v1.PolicyManifest.blocks:type_name -> lightswarm.v1.BlockRef
-	24, // 16: lightswarm.v1.HeadRequest.cursors:type_name -> lightswarm.v1.Cursor
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	14, // 8: lightswarm.v1.EnvironmentManifest.splits:type_name -> lightswarm.v1.Split
+	1,  // 9: lightswarm.v1.EnvironmentManifest.determinism:type_name -> lightswarm.v1.Determinism
+	16, // 10: lightswarm.v1.PolicyManifest.tensors:type_name -> lightswarm.v1.TensorRef
+	17, // 11: lightswarm.v1.PolicyManifest.blocks:type_name -> lightswarm.v1.BlockRef
+	21, // 12: lightswarm.v1.HeadRequest.cursors:type_name -> lightswarm.v1.Cursor
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_lightswarm_proto_init() }
@@ -2452,8 +2165,8 @@ func file_wire_proto_lightswarm_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_lightswarm_proto_rawDesc), len(file_wire_proto_lightswarm_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   24,
+			NumEnums:      2,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
