@@ -135,4 +135,3 @@ func TestNormalisation(t *testing.T) {
 		})
 	})
 }
-

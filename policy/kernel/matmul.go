@@ -1,6 +1,9 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // MatMul computes C = op(A)·B, or C += op(A)·B if accumulate is set: C is [m, n], op(A) is [m, k]. If transA is set, a
 // holds [k, m] and op(A) = Aᵀ. n and k may be smaller than b's: then the first n columns and the first k rows of B are
@@ -57,30 +60,48 @@ func VecMat(k, n int, a, b []float32, ldb int, c []float32, accumulate bool) {
 // portableWidth is the panel width of the portable path; its micro-kernel computes tiles of 4 x 4.
 const portableWidth = 4
 
-// depth is the number of chain links a tile runs before the next tile takes over: depth rows of a panel stay in the
-// first-level cache while all rows of A pass by.
-const depth = 256
+// A product is computed in blocks, which changes nothing but speed: depth links of a panel stay in the first-level cache
+// while height rows of A pass by, and those rows stay in the second-level cache while all panels pass by.
+const (
+	depth  = 256
+	height = 240 // a multiple of every path's rows of a tile
+)
+
+// block is the part of a product that covers rows [i0, i1) of C and links of the chains from k0 on.
+type block struct{ i0, i1, k0, links int }
+
+// blocks lists the blocks of a product; for each row, those of lower k0 come first.
+func blocks(m, k int) iter.Seq[block] {
+	return func(yield func(block) bool) {
+		for i0 := 0; i0 < m; i0 += height {
+			for k0 := 0; k0 < k; k0 += depth {
+				if !yield(block{i0, min(i0+height, m), k0, min(depth, k-k0)}) {
+					return
+				}
+			}
+		}
+	}
+}
 
 func matMulPortable(m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
 	const w = portableWidth
-	var edge [4 * w]float32
-	for k0 := 0; k0 < k; k0 += depth {
-		links := min(depth, k-k0)
-		load := accumulate || k0 > 0
+	var edge [w]float32
+	for block := range blocks(m, k) {
+		load := accumulate || block.k0 > 0
 		for j := 0; j < n; j += w {
-			panel := b[j/w*step+k0*w:][:links*w]
+			panel := b[j/w*step+block.k0*w:][:block.links*w]
 			columns := min(w, n-j)
-			i := 0
-			for ; i+4 <= m && columns == w; i += 4 {
-				tilePortable(panel, a[i*rs+k0*cs:], rs, cs, c[i*ldc+j:], ldc, load)
+			i := block.i0
+			for ; i+4 <= block.i1 && columns == w; i += 4 {
+				tilePortable(panel, a[i*rs+block.k0*cs:], rs, cs, c[i*ldc+j:], ldc, load)
 			}
-			for ; i < m; i++ {
+			for ; i < block.i1; i++ {
 				row := c[i*ldc+j:][:columns]
-				clear(edge[:w])
+				clear(edge[:])
 				if load {
-					copy(edge[:w], row)
+					copy(edge[:], row)
 				}
-				rowPortable(panel, a[i*rs+k0*cs:], cs, edge[:w])
+				rowPortable(panel, a[i*rs+block.k0*cs:], cs, edge[:])
 				copy(row, edge[:columns])
 			}
 		}

@@ -22,19 +22,20 @@ func matMul(on path, m, n, k int, a []float32, rs, cs int, b []float32, step int
 }
 
 func matMulAVX512(m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
-	for k0 := 0; k0 < k; k0 += depth {
-		links := min(depth, k-k0)
-		load := flag(accumulate || k0 > 0)
-		for j := 0; j < n; j += widthAVX512 {
-			panel := &b[j/widthAVX512*step+k0*widthAVX512]
-			columns := min(widthAVX512, n-j)
+	const w = widthAVX512
+	for block := range blocks(m, k) {
+		load := flag(accumulate || block.k0 > 0)
+		for j := 0; j < n; j += w {
+			panel := &b[j/w*step+block.k0*w]
+			columns := min(w, n-j)
 			mask := 1<<columns - 1
-			for i := 0; i < m; i += rowsAVX512 {
-				rows := min(rowsAVX512, m-i)
-				if columns > 16 {
-					tileWideAVX512(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &c[i*ldc+j], ldc, load, mask)
+			for i := block.i0; i < block.i1; i += rowsAVX512 {
+				rows := min(rowsAVX512, block.i1-i)
+				from, to := &a[i*rs+block.k0*cs], &c[i*ldc+j]
+				if columns > w/2 {
+					tileWideAVX512(rows, block.links, from, rs, cs, panel, to, ldc, load, mask)
 				} else {
-					tileNarrowAVX512(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &c[i*ldc+j], ldc, load, mask)
+					tileNarrowAVX512(rows, block.links, from, rs, cs, panel, to, ldc, load, mask)
 				}
 			}
 		}
@@ -62,21 +63,21 @@ func rowAVX512(n, k int, a []float32, cs int, b []float32, step int, c []float32
 func matMulAVX2(m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
 	const w = widthAVX2
 	var edge [rowsAVX2 * w]float32
-	for k0 := 0; k0 < k; k0 += depth {
-		links := min(depth, k-k0)
-		load := accumulate || k0 > 0
+	for block := range blocks(m, k) {
+		load := flag(accumulate || block.k0 > 0)
 		for j := 0; j < n; j += w {
-			panel := &b[j/w*step+k0*w]
+			panel := &b[j/w*step+block.k0*w]
 			columns := min(w, n-j)
-			for i := 0; i < m; i += rowsAVX2 {
-				rows := min(rowsAVX2, m-i)
+			for i := block.i0; i < block.i1; i += rowsAVX2 {
+				rows := min(rowsAVX2, block.i1-i)
+				from := &a[i*rs+block.k0*cs]
 				if columns == w {
-					tileAVX2(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &c[i*ldc+j], ldc, flag(load))
+					tileAVX2(rows, block.links, from, rs, cs, panel, &c[i*ldc+j], ldc, load)
 					continue
 				}
 				// The last panel is wider than C: work on a copy.
 				copyTile(edge[:], w, c[i*ldc+j:], ldc, rows, columns)
-				tileAVX2(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &edge[0], w, flag(load))
+				tileAVX2(rows, block.links, from, rs, cs, panel, &edge[0], w, load)
 				copyTile(c[i*ldc+j:], ldc, edge[:], w, rows, columns)
 			}
 		}

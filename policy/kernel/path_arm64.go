@@ -34,21 +34,21 @@ func matMul(on path, m, n, k int, a []float32, rs, cs int, b []float32, step int
 	}
 	const w = widthNEON
 	var edge [rowsNEON * w]float32
-	for k0 := 0; k0 < k; k0 += depth {
-		links := min(depth, k-k0)
-		load := accumulate || k0 > 0
+	for block := range blocks(m, k) {
+		load := flag(accumulate || block.k0 > 0)
 		for j := 0; j < n; j += w {
-			panel := &b[j/w*step+k0*w]
+			panel := &b[j/w*step+block.k0*w]
 			columns := min(w, n-j)
-			for i := 0; i < m; i += rowsNEON {
-				rows := min(rowsNEON, m-i)
+			for i := block.i0; i < block.i1; i += rowsNEON {
+				rows := min(rowsNEON, block.i1-i)
+				from := &a[i*rs+block.k0*cs]
 				if columns == w {
-					tileNEON(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &c[i*ldc+j], ldc, flag(load))
+					tileNEON(rows, block.links, from, rs, cs, panel, &c[i*ldc+j], ldc, load)
 					continue
 				}
 				// The last panel is wider than C: work on a copy.
 				copyTile(edge[:], w, c[i*ldc+j:], ldc, rows, columns)
-				tileNEON(rows, links, &a[i*rs+k0*cs], rs, cs, panel, &edge[0], w, flag(load))
+				tileNEON(rows, block.links, from, rs, cs, panel, &edge[0], w, load)
 				copyTile(c[i*ldc+j:], ldc, edge[:], w, rows, columns)
 			}
 		}
