@@ -70,17 +70,10 @@ type Agent interface {
 type ToolLoop struct {
 	// Role names the agent in its calls.
 	Role string
-	// MaxToolCalls bounds the tool calls of one completion; the policy that writes more has written something
-	// malformed. 0 means 16.
-	MaxToolCalls int
 }
 
-// Run implements Agent. The LLM bounds how often it can ask.
+// Run implements Agent. The LLM bounds how often it can ask, the chat template how many tools one message can call.
 func (a ToolLoop) Run(ctx context.Context, llm LLM, e env.Episode) (Result, error) {
-	maxToolCalls := a.MaxToolCalls
-	if maxToolCalls == 0 {
-		maxToolCalls = 16
-	}
 	messages, tools := e.Messages(), e.Tools()
 	for {
 		reply, err := llm.Complete(ctx, Request{Agent: a.Role, Messages: messages, Tools: tools})
@@ -96,9 +89,6 @@ func (a ToolLoop) Run(ctx context.Context, llm LLM, e env.Episode) (Result, erro
 		}
 		if len(reply.ToolCalls) == 0 {
 			return Result{End: Answered, Answer: reply.Content}, nil
-		}
-		if len(reply.ToolCalls) > maxToolCalls {
-			return Result{End: Malformed}, nil
 		}
 		messages = append(messages[:len(messages):len(messages)], reply)
 		for _, call := range reply.ToolCalls {

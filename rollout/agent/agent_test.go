@@ -63,13 +63,12 @@ func TestToolLoopEnds(t *testing.T) {
 		"malformed":                {answers: []any{calls("a"), fmt.Errorf("call 1: %w", agent.ErrMalformed)}, want: agent.Result{End: agent.Malformed}},
 		"cut":                      {answers: []any{agent.ErrCut}, want: agent.Result{End: agent.Cut}},
 		"exhausted":                {answers: []any{calls("a"), agent.ErrExhausted}, want: agent.Result{End: agent.Exhausted}},
-		"too many calls at once":   {answers: []any{calls("a", "b", "c", "d")}, want: agent.Result{End: agent.Malformed}},
 		"the machinery fails":      {answers: []any{broken}, err: broken},
 		"the environment fails":    {answers: []any{calls("a")}, episode: echo{broken}, err: broken},
 		"the context is the fault": {answers: []any{context.Canceled}, err: context.Canceled},
 	} {
 		llm := &script{answers: c.answers}
-		got, err := agent.ToolLoop{Role: "solver", MaxToolCalls: 3}.Run(t.Context(), llm, c.episode)
+		got, err := agent.ToolLoop{Role: "solver"}.Run(t.Context(), llm, c.episode)
 		if got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}

@@ -34,39 +34,39 @@ func (f PlayerFunc) Play(ctx context.Context, split string, index uint64, e Epis
 // It returns the first broken promise.
 func Check(ctx context.Context, e Environment, oracle, null Player, tasks uint64) error {
 	m := e.Manifest()
-	for _, split := range m.GetSplits() {
-		if _, err := e.Reset(ctx, split.GetName(), split.GetTasks()); err == nil {
-			return fmt.Errorf("%s: task %d is accepted, one beyond the split's last", split.GetName(), split.GetTasks())
+	for _, split := range m.Splits {
+		if _, err := e.Reset(ctx, split.Name, split.Tasks); err == nil {
+			return fmt.Errorf("%s: task %d is accepted, one beyond the split's last", split.Name, split.Tasks)
 		}
-		n := min(tasks, split.GetTasks())
+		n := min(tasks, split.Tasks)
 		var nullSum float64
 		for index := range n {
-			at := fmt.Sprintf("%s task %d", split.GetName(), index)
-			first, err := play(ctx, e, oracle, split.GetName(), index)
+			at := fmt.Sprintf("%s task %d", split.Name, index)
+			first, err := play(ctx, e, oracle, split.Name, index)
 			if err != nil {
 				return fmt.Errorf("%s: oracle: %w", at, err)
 			}
-			second, err := play(ctx, e, oracle, split.GetName(), index)
+			second, err := play(ctx, e, oracle, split.Name, index)
 			if err != nil {
 				return fmt.Errorf("%s: oracle, again: %w", at, err)
 			}
 			if !slices.Equal(first.transcript, second.transcript) {
 				return fmt.Errorf("%s: two executions differ: %q and %q", at, first.transcript, second.transcript)
 			}
-			if first.reward != m.GetRewardMax() {
-				return fmt.Errorf("%s: the oracle's reward is %v, not %v", at, first.reward, m.GetRewardMax())
+			if first.reward != m.RewardMax {
+				return fmt.Errorf("%s: the oracle's reward is %v, not %v", at, first.reward, m.RewardMax)
 			}
-			nothing, err := play(ctx, e, null, split.GetName(), index)
+			nothing, err := play(ctx, e, null, split.Name, index)
 			if err != nil {
 				return fmt.Errorf("%s: null player: %w", at, err)
 			}
-			if !(nothing.reward >= m.GetRewardMin() && nothing.reward <= m.GetRewardMax()) {
-				return fmt.Errorf("%s: reward %v is outside [%v, %v]", at, nothing.reward, m.GetRewardMin(), m.GetRewardMax())
+			if !(nothing.reward >= m.RewardMin && nothing.reward <= m.RewardMax) {
+				return fmt.Errorf("%s: reward %v is outside [%v, %v]", at, nothing.reward, m.RewardMin, m.RewardMax)
 			}
 			nullSum += float64(nothing.reward)
 		}
-		if n > 0 && nullSum/float64(n) >= float64(m.GetRewardMax()) {
-			return fmt.Errorf("%s: the null player gets the largest reward", split.GetName())
+		if n > 0 && nullSum/float64(n) >= float64(m.RewardMax) {
+			return fmt.Errorf("%s: the null player gets the largest reward", split.Name)
 		}
 	}
 	return nil

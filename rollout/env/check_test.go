@@ -8,7 +8,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/rollout/env"
-	"github.com/lightswarm/lightswarm/wire/wirepb"
+	"github.com/lightswarm/lightswarm/wire"
 )
 
 // coin is an environment whose flaws a test chooses.
@@ -19,9 +19,9 @@ type coin struct {
 	refuse  bool
 }
 
-func (c *coin) Manifest() *wirepb.EnvironmentManifest {
-	return &wirepb.EnvironmentManifest{
-		Name: "coin", RewardMin: 0, RewardMax: 1, Splits: []*wirepb.Split{{Name: "train", Tasks: c.tasks}},
+func (c *coin) Manifest() wire.EnvironmentManifest {
+	return wire.EnvironmentManifest{
+		Name: "coin", RewardMin: 0, RewardMax: 1, Splits: []wire.Split{{Name: "train", Tasks: c.tasks}},
 	}
 }
 

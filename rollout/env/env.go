@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/lightswarm/lightswarm/policy/chat"
-	"github.com/lightswarm/lightswarm/wire/wirepb"
+	"github.com/lightswarm/lightswarm/wire"
 )
 
 // Environment is tasks, tools and scoring. It is safe for concurrent use.
 type Environment interface {
 	// Manifest describes the environment; the caller does not change it.
-	Manifest() *wirepb.EnvironmentManifest
+	Manifest() wire.EnvironmentManifest
 	// Reset starts one execution of task index of a split. It is pure: the same arguments, the same task.
 	Reset(ctx context.Context, split string, index uint64) (Episode, error)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/rollout/env"
-	"github.com/lightswarm/lightswarm/wire/wirepb"
+	"github.com/lightswarm/lightswarm/wire"
 )
 
 // Name is the environment's name, and its entry in the manifest of kind "builtin".
@@ -31,23 +31,22 @@ type Environment struct{}
 func New() Environment { return Environment{} }
 
 // Manifest implements env.Environment.
-func (Environment) Manifest() *wirepb.EnvironmentManifest {
-	return &wirepb.EnvironmentManifest{
-		Major:       1,
+func (Environment) Manifest() wire.EnvironmentManifest {
+	return wire.EnvironmentManifest{
 		Name:        Name,
 		Version:     "1",
 		Description: "Word problems, solved with a calculator tool. Reward 1 for exactly the right number.",
 		Licence:     "Apache-2.0",
 		Kind:        "builtin",
 		Entry:       Name,
-		Splits: []*wirepb.Split{
+		Splits: []wire.Split{
 			{Name: Train, Tasks: trainTasks},
 			{Name: Validation, Tasks: heldOutTasks},
 			{Name: Test, Tasks: heldOutTasks},
 		},
 		RewardMin:   0,
 		RewardMax:   1,
-		Determinism: wirepb.Determinism_DETERMINISM_EXACT,
+		Determinism: wire.DeterminismExact,
 		// The built-in agent has one role; it is trained.
 		Agents:        []string{"solver"},
 		TrainedAgents: []string{"solver"},

@@ -3,6 +3,8 @@ package calc
 import (
 	"crypto/sha256"
 	"fmt"
+
+	"github.com/lightswarm/lightswarm/wire"
 )
 
 // Problem is one word problem.
@@ -18,8 +20,8 @@ type Problem struct {
 
 // Splits of the environment, with how many tasks each has.
 const (
-	Train      = "train"
-	Validation = "validation"
+	Train      = wire.SplitTrain
+	Validation = wire.SplitValidation
 	Test       = "test"
 
 	trainTasks   = 1 << 20

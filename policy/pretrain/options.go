@@ -1,0 +1,108 @@
+package pretrain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/chat"
+	"github.com/lightswarm/lightswarm/policy/transformer"
+)
+
+// Options say what to learn, from what, and when it is learnt. All fields are required unless they say otherwise.
+type Options struct {
+	// Seed of the fresh weights.
+	Seed uint64
+	// Model is the shape of the model. Vocab is the largest vocabulary: the tokenizer may stay smaller, and the model
+	// gets exactly the tokenizer's.
+	Model transformer.Config
+	// Tools are what the demonstrations' prompts offer.
+	Tools []chat.Tool
+	// Demonstrations is an endless sequence of conversations; the policy learns the assistant's messages. It is ranged
+	// over twice: for the tokenizer and for the weights.
+	Demonstrations iter.Seq[[]chat.Message]
+	// Right is an endless sequence of right conversations over tasks that Demonstrations does not show.
+	Right iter.Seq[[]chat.Message]
+	// Measure runs rollouts of a policy on held-out tasks.
+	Measure func(ctx context.Context, s *policy.Snapshot) (Ability, error)
+	Gate    Gate
+
+	// TokenizerTexts is how many demonstrations the tokenizer sees.
+	TokenizerTexts int
+	// BatchSize is how many demonstrations a step learns from.
+	BatchSize int
+	// RoundSteps is the number of steps of a round; MaxRounds how many rounds may be needed.
+	RoundSteps, MaxRounds int
+	// LearningRate is reached after a warm-up of Warmup steps at the start of a round, and falls linearly to a
+	// twentieth by its end.
+	LearningRate float64
+	Warmup       int
+	// HeldOut is how many right conversations Reachable is measured on.
+	HeldOut int
+
+	// Workers is how many goroutines train; it changes no result. 0 means 1.
+	Workers int
+}
+
+// Ability is how a policy does on held-out tasks, each figure a share of 1.
+type Ability struct {
+	// Sampled is the mean success of rollouts at temperature 1.
+	Sampled float64
+	// Greedy is the success of greedy rollouts.
+	Greedy float64
+	// Best is the share of tasks that at least one of some sampled rollouts solves.
+	Best float64
+}
+
+// Gate is what a policy must be able to do, and what it must not yet do. Bounds are inclusive.
+type Gate struct {
+	// MinReachable is the smallest share of held-out right demonstrations that the policy writes with a probability
+	// of at least ReachableProbability.
+	MinReachable, ReachableProbability float64
+	MinBest                            float64
+	MinSampled, MaxSampled             float64
+	MaxGreedy                          float64
+}
+
+// ErrGate says that training ended without the ability that the gate asks for.
+var ErrGate = errors.New("the policy has not learnt what it should")
+
+// check returns an error that wraps ErrGate and names what is missing.
+func (g Gate) check(r Report) error {
+	switch {
+	case r.Reachable < g.MinReachable:
+		return fmt.Errorf("%w: %.3f of the right demonstrations are within reach, want %.3f", ErrGate, r.Reachable, g.MinReachable)
+	case r.Ability.Best < g.MinBest:
+		return fmt.Errorf("%w: %.3f of the tasks are solved at least once, want %.3f", ErrGate, r.Ability.Best, g.MinBest)
+	case r.Ability.Sampled < g.MinSampled || r.Ability.Sampled > g.MaxSampled:
+		return fmt.Errorf("%w: sampled success is %.3f, want %.3f to %.3f", ErrGate, r.Ability.Sampled, g.MinSampled, g.MaxSampled)
+	case r.Ability.Greedy > g.MaxGreedy:
+		return fmt.Errorf("%w: greedy success is %.3f, want at most %.3f", ErrGate, r.Ability.Greedy, g.MaxGreedy)
+	}
+	return nil
+}
+
+// Report says how a training went.
+type Report struct {
+	Digest policy.Digest
+	// Vocabulary and Parameters are the sizes of the tokenizer and the model.
+	Vocabulary, Parameters int
+	Rounds, Steps          int
+	// Conversations were shown, of Tokens tokens, Trained of which were the assistant's.
+	Conversations, Tokens, Trained int
+	// Loss is the mean negative log-prob of the assistant's tokens over the last tenth of the last round, in nats.
+	Loss      float64
+	Reachable float64
+	Ability   Ability
+}
+
+// Progress is the state of a training after a step.
+type Progress struct {
+	Round, Step int
+	// Loss is the mean negative log-prob of the step's assistant tokens, in nats.
+	Loss float64
+	// Measured is set after the last step of a round.
+	Measured *Report
+}

@@ -1,0 +1,33 @@
+package rollout
+
+import (
+	"context"
+
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+// Announcer takes finished bundles. It is safe for concurrent use.
+type Announcer interface {
+	// Announce makes a bundle known. In one durable step it stores the body under a.Bundle and the announcement,
+	// and ends the reservation of a.Counter if a.Purpose is train; telling others may come later, and may be
+	// repeated after a restart. It fills in Sequence and Created, and keeps body.
+	//
+	// Blocks of an evaluation may be announced twice by different peers: their bundles are the same.
+	Announce(ctx context.Context, a wire.Announcement, body []byte) error
+}
+
+// Counters gives out a peer's draw counters 0, 1, 2, … durably. It is safe for concurrent use.
+type Counters interface {
+	// Pending returns the counters that were reserved and never announced, ascending. A worker asks once, when it
+	// starts, and runs them first, so that no counter is left out.
+	Pending(ctx context.Context) ([]uint64, error)
+	// Reserve returns the next counter. When it returns, a restart would find it in Pending.
+	Reserve(ctx context.Context) (uint64, error)
+}
+
+// Evaluations knows which evaluation blocks have been announced, by this peer or another. It is safe for concurrent
+// use.
+type Evaluations interface {
+	// Announced reports whether a bundle of this block is known. A wrong "no" costs a repetition, nothing else.
+	Announced(version uint64, purpose wire.Purpose, block uint64) bool
+}

@@ -1,0 +1,253 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lightswarm/lightswarm/wire"
+	"github.com/lightswarm/lightswarm/wire/bundle"
+	"github.com/lightswarm/lightswarm/wire/draw"
+)
+
+// WorkerConfig is what a worker is made of. All fields without a default are required.
+type WorkerConfig struct {
+	// Peer is who the rollouts are drawn for and announced by.
+	Peer        wire.PeerID
+	Network     *Network
+	Policies    PolicySource
+	Announcer   Announcer
+	Counters    Counters
+	Evaluations Evaluations
+	// InFlight is how many groups and evaluation blocks run at once, so that an engine has calls to batch; 0 means 4.
+	InFlight int
+	// Patience is how long to wait for a release before the pace is granted again, see pacer; 0 means a minute. It
+	// doubles with each repetition, up to sixteen times.
+	Patience time.Duration
+}
+
+// Worker runs groups and evaluation blocks as releases ask for them.
+type Worker struct {
+	WorkerConfig
+	stats stats
+}
+
+// NewWorker checks that everything the charter asks for can be run here.
+func NewWorker(c WorkerConfig) (*Worker, error) {
+	if c.Peer == "" || c.Network == nil || c.Policies == nil || c.Announcer == nil || c.Counters == nil || c.Evaluations == nil {
+		panic("rollout: incomplete WorkerConfig")
+	}
+	for _, e := range c.Network.Charter.Environments {
+		if _, err := c.Network.Environments.Get(e.Manifest); err != nil {
+			return nil, fmt.Errorf("environment %q of the charter: %w", e.Name, err)
+		}
+	}
+	if c.InFlight <= 0 {
+		c.InFlight = 4
+	}
+	if c.Patience <= 0 {
+		c.Patience = time.Minute
+	}
+	w := &Worker{WorkerConfig: c}
+	w.stats.s.Activity = Stopped
+	return w, nil
+}
+
+// Stats returns a copy of the worker's figures. It is safe for concurrent use.
+func (w *Worker) Stats() Stats { return w.stats.read() }
+
+// Run works until ctx ends, whose cause it returns, or one of the interfaces or the engine fails. Groups that are in
+// flight then are given up; their counters stay reserved and come first in the next Run. Run does not return before
+// everything that it started has ended. It is called once at a time.
+func (w *Worker) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var running sync.WaitGroup
+	err := w.loop(ctx, func(f func() error) {
+		running.Go(func() {
+			if err := f(); err != nil {
+				cancel(err)
+			}
+		})
+	})
+	cancel(err)
+	running.Wait()
+	w.stats.enter(Stopped, w.Stats().Version)
+	return context.Cause(ctx)
+}
+
+// loop starts one piece of work after the other, each on a free slot: evaluation on the release that it measures,
+// everything else on the newest release of that moment.
+func (w *Worker) loop(ctx context.Context, start func(func() error)) error {
+	pending, err := w.Counters.Pending(ctx)
+	if err != nil {
+		return fmt.Errorf("pending draw counters: %w", err)
+	}
+	p := w.pacer()
+	var held *pin
+	defer func() { held.drop() }()
+	w.stats.enter(AwaitPolicy, 0)
+	slots := make(chan struct{}, w.InFlight)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if held != nil && !p.measuring(w.Evaluations.Announced) {
+			held.drop()
+			held = nil
+		}
+		if held == nil {
+			release, err := w.Policies.Acquire(ctx)
+			if err != nil {
+				return fmt.Errorf("acquire a policy: %w", err)
+			}
+			held = newPin(release)
+			p.take(release)
+		}
+		var run func(context.Context) (*bundle.Bundle, error)
+		version, running := held.Version, held.Policy
+		next := p.next(w.Evaluations.Announced)
+		switch next.action {
+		case actWait, actIdle:
+			held.drop()
+			held = nil
+			<-slots
+			expired, err := w.wait(ctx, version, next)
+			if err != nil {
+				return err
+			}
+			if expired {
+				p.expired()
+				w.stats.update(func(s *Stats) { s.Repeats++ })
+			}
+			continue
+		case actEvaluate:
+			w.stats.enter(Evaluating, version)
+			run = func(ctx context.Context) (*bundle.Bundle, error) {
+				return RunEvaluationBlock(ctx, w.Network, running, next.purpose, next.block)
+			}
+		case actTrain:
+			w.stats.enter(Training, version)
+			var counter uint64
+			if len(pending) > 0 {
+				counter, pending = pending[0], pending[1:]
+			} else if counter, err = w.Counters.Reserve(ctx); err != nil {
+				return fmt.Errorf("reserve a draw counter: %w", err)
+			}
+			run = func(ctx context.Context) (*bundle.Bundle, error) {
+				return RunGroup(ctx, w.Network, running, w.Peer, counter)
+			}
+		}
+		used := held.share()
+		w.stats.update(func(s *Stats) { s.Running++ })
+		start(func() error {
+			defer func() {
+				used.drop()
+				w.stats.update(func(s *Stats) { s.Running-- })
+				<-slots
+			}()
+			return w.finish(ctx, run)
+		})
+		if next.action == actTrain {
+			held.drop()
+			held = nil
+		}
+	}
+}
+
+// pacer returns a pacer by the network's rules.
+func (w *Worker) pacer() *pacer {
+	rules := w.Network.Charter
+	return &pacer{
+		charterPace: rules.Rollout.GroupsPerVersion,
+		order: func(version uint64) []int {
+			return draw.EvaluationOrder(w.Network.ID, version, w.Peer, draw.EvaluationBlocks(rules))
+		},
+		basePatience: w.Patience,
+		maxPatience:  16 * w.Patience,
+	}
+}
+
+// pin is an acquired release and how many use it; the last one closes it. A nil pin has nothing to drop.
+type pin struct {
+	Release
+	users atomic.Int64
+}
+
+func newPin(r Release) *pin {
+	p := &pin{Release: r}
+	p.users.Store(1)
+	return p
+}
+
+func (p *pin) share() *pin {
+	p.users.Add(1)
+	return p
+}
+
+func (p *pin) drop() {
+	if p != nil && p.users.Add(-1) == 0 {
+		p.Close()
+	}
+}
+
+// wait returns when a version above this one is ready, or true when the step's patience has passed.
+func (w *Worker) wait(ctx context.Context, version uint64, s step) (expired bool, err error) {
+	waiting := ctx
+	if s.action == actIdle {
+		w.stats.enter(AwaitPastLast, version)
+	} else {
+		w.stats.enter(AwaitRelease, version)
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, s.patience)
+		defer cancel()
+	}
+	switch err := w.Policies.Wait(waiting, version); {
+	case err == nil:
+		return false, nil
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded) && waiting.Err() != nil:
+		return true, nil
+	default:
+		return false, fmt.Errorf("wait for a release after version %d: %w", version, err)
+	}
+}
+
+// finish runs a piece of work and hands its bundle over.
+func (w *Worker) finish(ctx context.Context, run func(context.Context) (*bundle.Bundle, error)) error {
+	b, err := run(ctx)
+	if err != nil {
+		return err
+	}
+	body, err := bundle.Encode(b)
+	if err != nil {
+		return fmt.Errorf("encode %s bundle %d of version %d: %w", b.Purpose, b.Counter, b.PolicyVersion, err)
+	}
+	a := Announcement(b, body)
+	if err := w.Announcer.Announce(ctx, a, body); err != nil {
+		return fmt.Errorf("announce %s bundle %d of version %d: %w", b.Purpose, b.Counter, b.PolicyVersion, err)
+	}
+	w.stats.add(b)
+	return nil
+}
+
+// Announcement says what is in a bundle whose encoding is body. Sequence and Created are the announcer's to fill in.
+func Announcement(b *bundle.Bundle, body []byte) wire.Announcement {
+	return wire.Announcement{
+		Network:          b.Network,
+		Purpose:          b.Purpose,
+		Bundle:           wire.SumCID(body),
+		BundleBytes:      uint32(len(body)),
+		PolicyVersion:    b.PolicyVersion,
+		PolicyDigest:     b.PolicyDigest,
+		Environment:      b.Environment,
+		Counter:          b.Counter,
+		Rollouts:         uint32(len(b.Rollouts)),
+		CompletionTokens: uint32(b.CompletionTokens()),
+	}
+}
