@@ -57,28 +57,37 @@ type API struct {
 
 // Rollout says how much work a rollout node takes on.
 type Rollout struct {
-	// Parallel is how many rollouts run at once, over all groups; 0 means twice the number of processors, which
-	// keeps the engine's batches full while environments work.
-	Parallel int
-	// Slots is how many calls the engine decodes together; 0 follows Parallel.
+	// InFlight is how many groups and evaluation blocks run at once; 0 means 4. More of them make fuller batches for
+	// the engine and older groups for the learner.
+	InFlight int
+	// Slots is how many calls the engine runs together; 0 means 64.
 	Slots int
+	// Threads is how many processors the engine uses; 0 means all.
+	Threads int
+	// Timeout ends a rollout that takes longer; 0 means never. It never changes one that ends in time.
+	Timeout time.Duration
 }
 
-// Learner says how a learner trains.
+// Learner says how a learner trains and when it stops. Package learner explains each term.
 type Learner struct {
-	// Steps is how many releases the learner makes before it marks one final; 0 means no end.
+	// Steps is the last version that the learner makes; 0 sets no limit.
 	Steps int
-	// Groups is how many groups one step consumes.
+	// Target is the success on held-out tasks, sampled, that ends training when two evaluations in a row reach it;
+	// 0 for none.
+	Target float64
+	// Groups is how many groups one step trains on.
 	Groups int
-	// LearningRate is AdamW's.
+	// Patience is how long a step waits for groups when none arrive, before it takes what there is.
+	Patience time.Duration
+	// LearningRate is AdamW's after the warm-up.
 	LearningRate float64
-	// EvaluateEvery asks the network to measure each version that is a multiple of it; 0 asks for the first and the
-	// final one only.
+	// EvaluateEvery asks the network to measure each version that is a multiple of it, besides the first and the last;
+	// 0 asks for those alone.
 	EvaluateEvery int
-	// Workers is how many goroutines train; 0 means the number of processors. It never changes a result.
+	// FinalPatience is how long the learner waits for the evaluation of its last version.
+	FinalPatience time.Duration
+	// Workers is how many goroutines train; 0 means one a processor. It never changes a result.
 	Workers int
-	// StepTimeout is how long a step waits for its groups before it reports what it is waiting for.
-	StepTimeout time.Duration
 }
 
 // Log says what is logged and how.
@@ -98,13 +107,15 @@ func Default() Config {
 			MDNS:   true,
 			DHT:    true,
 		},
-		Store: Store{MaxBlockBytes: 4 << 30},
-		API:   API{Address: "127.0.0.1:0"},
+		Store:   Store{MaxBlockBytes: 4 << 30},
+		API:     API{Address: "127.0.0.1:0"},
+		Rollout: Rollout{Timeout: 5 * time.Minute},
 		Learner: Learner{
-			Groups:        16,
-			LearningRate:  1e-4,
+			Groups:        32,
+			Patience:      20 * time.Second,
+			LearningRate:  3e-4,
 			EvaluateEvery: 5,
-			StepTimeout:   time.Minute,
+			FinalPatience: 2 * time.Minute,
 		},
 		Log: Log{Level: "info", Format: "auto"},
 	}

@@ -25,15 +25,19 @@ func (c *Config) fields() []field {
 
 		{"api.address", "loopback host:port of the local API; port 0 picks a free one", textValue(&c.API.Address)},
 
-		{"rollout.parallel", "rollouts that run at once; 0 is twice the number of processors", intValue(&c.Rollout.Parallel)},
-		{"rollout.slots", "calls that the engine decodes together; 0 follows rollout.parallel", intValue(&c.Rollout.Slots)},
+		{"rollout.in_flight", "groups and evaluation blocks that run at once; 0 is 4", intValue(&c.Rollout.InFlight)},
+		{"rollout.slots", "calls that the engine runs together; 0 is 64", intValue(&c.Rollout.Slots)},
+		{"rollout.threads", "processors that the engine uses; 0 is all", intValue(&c.Rollout.Threads)},
+		{"rollout.timeout", "end a rollout that takes longer; 0 is never", durationValue(&c.Rollout.Timeout)},
 
-		{"learner.steps", "training steps before the final release; 0 is no end", intValue(&c.Learner.Steps)},
-		{"learner.groups", "groups that one step consumes", intValue(&c.Learner.Groups)},
+		{"learner.steps", "last version that the learner makes; 0 is no limit", intValue(&c.Learner.Steps)},
+		{"learner.target", "held-out success that ends training; 0 is none", floatValue(&c.Learner.Target)},
+		{"learner.groups", "groups that one step trains on", intValue(&c.Learner.Groups)},
+		{"learner.patience", "how long a step waits for groups when none arrive", durationValue(&c.Learner.Patience)},
 		{"learner.learning_rate", "AdamW's learning rate", floatValue(&c.Learner.LearningRate)},
-		{"learner.evaluate_every", "measure each version that is a multiple of this; 0 is the first and the final one only", intValue(&c.Learner.EvaluateEvery)},
-		{"learner.workers", "goroutines that train; 0 is the number of processors", intValue(&c.Learner.Workers)},
-		{"learner.step_timeout", "how long a step waits for groups before it says so", durationValue(&c.Learner.StepTimeout)},
+		{"learner.evaluate_every", "measure each version that is a multiple of this; 0 is the first and last alone", intValue(&c.Learner.EvaluateEvery)},
+		{"learner.final_patience", "how long to wait for the last version's evaluation", durationValue(&c.Learner.FinalPatience)},
+		{"learner.workers", "goroutines that train; 0 is one a processor", intValue(&c.Learner.Workers)},
 
 		{"log.level", "debug, info, warn or error", textValue(&c.Log.Level)},
 		{"log.format", "text, json or auto", textValue(&c.Log.Format)},
@@ -48,7 +52,8 @@ func environmentName(key string) string {
 	return environmentPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// flagName is the command-line flag, without its hyphens, that sets key.
+// flagName is the command-line flag, without its hyphens, that sets key. Those of section p2p, which everybody uses, go
+// without the section.
 func flagName(key string) string {
-	return strings.NewReplacer(".", "-", "_", "-").Replace(key)
+	return strings.NewReplacer(".", "-", "_", "-").Replace(strings.TrimPrefix(key, "p2p."))
 }

@@ -42,28 +42,28 @@ func origin(l *Loaded, key string) (value, from string) {
 }
 
 func TestPrecedence(t *testing.T) {
-	path := write(t, "roles = ['learner']\n[rollout]\nparallel = 1\nslots = 1\n[p2p]\nmdns = false\n")
+	path := write(t, "roles = ['learner']\n[rollout]\nin_flight = 1\nslots = 1\n[p2p]\nmdns = false\n")
 	l, err := Load(Sources{
 		File:    path,
-		Environ: []string{"HOME=/root", "LIGHTSWARM_DATA=/x", "LIGHTSWARM_ROLLOUT_PARALLEL=2", "LIGHTSWARM_ROLLOUT_SLOTS=2"},
+		Environ: []string{"HOME=/root", "LIGHTSWARM_DATA=/x", "LIGHTSWARM_ROLLOUT_IN_FLIGHT=2", "LIGHTSWARM_ROLLOUT_SLOTS=2"},
 		Flags:   parse(t, "--rollout-slots=3"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for key, want := range map[string][2]string{
-		"roles":            {"learner", "file " + path},
-		"p2p.mdns":         {"false", "file " + path},
-		"rollout.parallel": {"2", "environment LIGHTSWARM_ROLLOUT_PARALLEL"},
-		"rollout.slots":    {"3", "flag --rollout-slots"},
-		"log.level":        {"info", "default"},
+		"roles":             {"learner", "file " + path},
+		"p2p.mdns":          {"false", "file " + path},
+		"rollout.in_flight": {"2", "environment LIGHTSWARM_ROLLOUT_IN_FLIGHT"},
+		"rollout.slots":     {"3", "flag --rollout-slots"},
+		"log.level":         {"info", "default"},
 	} {
 		value, from := origin(l, key)
 		if got := [2]string{value, from}; got != want {
 			t.Errorf("%s: got %q, want %q", key, got, want)
 		}
 	}
-	if !l.Has(RoleLearner) || l.Has(RoleRollout) || l.P2P.MDNS || l.Rollout.Parallel != 2 || l.Rollout.Slots != 3 {
+	if !l.Has(RoleLearner) || l.Has(RoleRollout) || l.P2P.MDNS || l.Rollout.InFlight != 2 || l.Rollout.Slots != 3 {
 		t.Errorf("wrong config: %+v", l.Config)
 	}
 }
@@ -71,7 +71,7 @@ func TestPrecedence(t *testing.T) {
 func TestRepeatedListFlagsAreJoined(t *testing.T) {
 	const a = "/ip4/192.0.2.1/tcp/4001/p2p/12D3KooWKnDdG3iXw9eTFijk3EWSunZcFi54Zka4wmtqtt6rPxc8"
 	const b = "/ip4/192.0.2.2/tcp/4001/p2p/12D3KooWKnDdG3iXw9eTFijk3EWSunZcFi54Zka4wmtqtt6rPxc8"
-	l, err := Load(Sources{Flags: parse(t, "--p2p-bootstrap", a, "--p2p-bootstrap", b, "--p2p-mdns=false")})
+	l, err := Load(Sources{Flags: parse(t, "--bootstrap", a, "--bootstrap", b, "--mdns=false")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +86,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		want    []string
 	}{
 		"unknown key": {
-			Sources{File: write(t, "[rollout]\nparalel = 3\n")},
-			[]string{`unknown key "rollout.paralel"`, "did you mean rollout.parallel?"}},
+			Sources{File: write(t, "[rollout]\nin_fligth = 3\n")},
+			[]string{`unknown key "rollout.in_fligth"`, "did you mean rollout.in_flight?"}},
 		"unknown variable": {
 			Sources{Environ: []string{"LIGHTSWARM_LOGLEVEL=debug"}},
 			[]string{`"LIGHTSWARM_LOGLEVEL"`, "did you mean LIGHTSWARM_LOG_LEVEL?"}},
@@ -95,8 +95,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			Sources{File: write(t, "zzzzzzzzzzzzzz = 1\n")},
 			[]string{`unknown key "zzzzzzzzzzzzzz"`}},
 		"wrong type": {
-			Sources{File: write(t, "[rollout]\nparallel = 'many'\n")},
-			[]string{`rollout.parallel = "many"`, "config.toml", "want a whole number"}},
+			Sources{File: write(t, "[rollout]\nslots = 'many'\n")},
+			[]string{`rollout.slots = "many"`, "config.toml", "want a whole number"}},
 		"list of numbers": {
 			Sources{File: write(t, "roles = [1]\n")},
 			[]string{"roles: element 0 is not a string"}},

@@ -1,11 +1,10 @@
 package config
 
 import (
+	"errors"
 	"fmt"
-	"math"
 	"net"
 	"slices"
-	"time"
 
 	"github.com/multiformats/go-multiaddr"
 
@@ -40,7 +39,8 @@ const (
 // Validate checks every setting; its error is a *FieldError with the value's origin.
 func (l *Loaded) Validate() error {
 	err := l.Config.Validate()
-	if field, ok := err.(*FieldError); ok {
+	var field *FieldError
+	if errors.As(err, &field) {
 		field.Origin = l.origins[field.Key]
 	}
 	return err
@@ -94,16 +94,21 @@ func (c *Config) problems() map[string]string {
 	check(c.Store.MaxBlockBytes >= minBlockBytes, "store.max_block_bytes", "too small to hold a policy; use at least 64MiB")
 	check(loopback(c.API.Address), "api.address", "the API has no protection against a network; use a loopback address such as 127.0.0.1:0")
 
-	check(c.Rollout.Parallel >= 0 && c.Rollout.Parallel <= maxParallel, "rollout.parallel", fmt.Sprintf("use 0 to %d", maxParallel))
-	check(c.Rollout.Slots >= 0 && c.Rollout.Slots <= maxParallel, "rollout.slots", fmt.Sprintf("use 0 to %d", maxParallel))
+	for key, n := range map[string]int{
+		"rollout.in_flight": c.Rollout.InFlight, "rollout.slots": c.Rollout.Slots, "rollout.threads": c.Rollout.Threads,
+		"learner.workers": c.Learner.Workers,
+	} {
+		check(n >= 0 && n <= maxParallel, key, fmt.Sprintf("use 0 to %d", maxParallel))
+	}
+	check(c.Rollout.Timeout >= 0, "rollout.timeout", "use 0 for never, or a positive duration")
 
-	check(c.Learner.Steps >= 0, "learner.steps", "use 0 for no end, or a positive number")
+	check(c.Learner.Steps >= 0, "learner.steps", "use 0 for no limit, or a positive number")
+	check(c.Learner.Target >= 0 && c.Learner.Target <= 1, "learner.target", "use 0 for none, or a share of solved tasks up to 1")
 	check(c.Learner.Groups >= 1 && c.Learner.Groups <= maxGroups, "learner.groups", fmt.Sprintf("use 1 to %d", maxGroups))
-	rate := c.Learner.LearningRate
-	check(rate > 0 && rate < 1 && !math.IsNaN(rate), "learner.learning_rate", "use a number between 0 and 1, such as 1e-4")
+	check(c.Learner.Patience > 0, "learner.patience", "use a positive duration such as 20s")
+	check(c.Learner.LearningRate > 0 && c.Learner.LearningRate < 1, "learner.learning_rate", "use a number between 0 and 1, such as 3e-4")
 	check(c.Learner.EvaluateEvery >= 0, "learner.evaluate_every", "use 0 or a positive number of versions")
-	check(c.Learner.Workers >= 0 && c.Learner.Workers <= maxParallel, "learner.workers", fmt.Sprintf("use 0 to %d", maxParallel))
-	check(c.Learner.StepTimeout >= time.Second, "learner.step_timeout", "use at least 1s")
+	check(c.Learner.FinalPatience >= 0, "learner.final_patience", "use a duration such as 2m")
 
 	check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level", "use debug, info, warn or error")
 	check(slices.Contains([]string{"text", "json", "auto"}, c.Log.Format), "log.format", "use text, json or auto")
