@@ -381,12 +381,12 @@ type Tally struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Version uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	Purpose uint32                 `protobuf:"varint,2,opt,name=purpose,proto3" json:"purpose,omitempty"`
-	// expected is how many tasks a complete evaluation has.
-	Expected  uint32  `protobuf:"varint,3,opt,name=expected,proto3" json:"expected,omitempty"`
-	Results   uint32  `protobuf:"varint,4,opt,name=results,proto3" json:"results,omitempty"`
-	Successes uint32  `protobuf:"varint,5,opt,name=successes,proto3" json:"successes,omitempty"`
-	RewardSum float64 `protobuf:"fixed64,6,opt,name=reward_sum,json=rewardSum,proto3" json:"reward_sum,omitempty"`
-	// open lists the tasks that have a result, as long as more may come.
+	// results is how many tasks have one; successes how many of those were solved.
+	Results   uint32  `protobuf:"varint,3,opt,name=results,proto3" json:"results,omitempty"`
+	Successes uint32  `protobuf:"varint,4,opt,name=successes,proto3" json:"successes,omitempty"`
+	RewardSum float64 `protobuf:"fixed64,5,opt,name=reward_sum,json=rewardSum,proto3" json:"reward_sum,omitempty"`
+	// closed says that no more results are taken; open lists, while they are, the tasks that have one.
+	Closed        bool       `protobuf:"varint,6,opt,name=closed,proto3" json:"closed,omitempty"`
 	Open          []*TaskSet `protobuf:"bytes,7,rep,name=open,proto3" json:"open,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -436,13 +436,6 @@ func (x *Tally) GetPurpose() uint32 {
 	return 0
 }
 
-func (x *Tally) GetExpected() uint32 {
-	if x != nil {
-		return x.Expected
-	}
-	return 0
-}
-
 func (x *Tally) GetResults() uint32 {
 	if x != nil {
 		return x.Results
@@ -462,6 +455,13 @@ func (x *Tally) GetRewardSum() float64 {
 		return x.RewardSum
 	}
 	return 0
+}
+
+func (x *Tally) GetClosed() bool {
+	if x != nil {
+		return x.Closed
+	}
+	return false
 }
 
 func (x *Tally) GetOpen() []*TaskSet {
@@ -564,15 +564,15 @@ const file_learner_proto_rawDesc = "" +
 	"\tBehaviour\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x1a\n" +
-	"\bevaluate\x18\x03 \x01(\bR\bevaluate\"\xe2\x01\n" +
+	"\bevaluate\x18\x03 \x01(\bR\bevaluate\"\xde\x01\n" +
 	"\x05Tally\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x18\n" +
-	"\apurpose\x18\x02 \x01(\rR\apurpose\x12\x1a\n" +
-	"\bexpected\x18\x03 \x01(\rR\bexpected\x12\x18\n" +
-	"\aresults\x18\x04 \x01(\rR\aresults\x12\x1c\n" +
-	"\tsuccesses\x18\x05 \x01(\rR\tsuccesses\x12\x1d\n" +
+	"\apurpose\x18\x02 \x01(\rR\apurpose\x12\x18\n" +
+	"\aresults\x18\x03 \x01(\rR\aresults\x12\x1c\n" +
+	"\tsuccesses\x18\x04 \x01(\rR\tsuccesses\x12\x1d\n" +
 	"\n" +
-	"reward_sum\x18\x06 \x01(\x01R\trewardSum\x122\n" +
+	"reward_sum\x18\x05 \x01(\x01R\trewardSum\x12\x16\n" +
+	"\x06closed\x18\x06 \x01(\bR\x06closed\x122\n" +
 	"\x04open\x18\a \x03(\v2\x1e.lightswarm.learner.v1.TaskSetR\x04open\"?\n" +
 	"\aTaskSet\x12 \n" +
 	"\venvironment\x18\x01 \x01(\fR\venvironment\x12\x12\n" +

@@ -1,0 +1,172 @@
+package learner
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/wire"
+	"github.com/lightswarm/lightswarm/wire/bundle"
+)
+
+// BundleSuffix ends the names of the files that RunFolder reads.
+const BundleSuffix = ".bundle"
+
+// RunFolder trains on the bundles of a folder, with no network: on every file whose name ends in BundleSuffix, in the
+// order of names, and returns the trained policy and the learner's last status. It makes the same checks and the same
+// steps as a learner on a network, one after the other, so that the same files give the same weights; what remains at
+// the end makes a last, smaller step. A file that is refused is counted, and told to the Observer, under its reason.
+//
+// The configuration is the one of a network's learner, except that the key need not be one of its learners', and that
+// Key, Store (memory), Publisher (none) and Fetcher may be nil. Bundles of later versions than the steps make need
+// Config.Behaviours, and old ones Config.MaxLag.
+func RunFolder(ctx context.Context, dir string, c Config) (*policy.Snapshot, Status, error) {
+	c.offline = true
+	if c.Key == nil {
+		c.Key = wire.NewKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))) // of nobody: its releases go nowhere
+	}
+	if c.Store == nil {
+		c.Store = NewMemory()
+	}
+	if c.Publisher == nil {
+		c.Publisher = nowhere{}
+	}
+	c.Fetcher = nowhere{} // files are read directly
+	l, err := Open(ctx, c)
+	if err != nil {
+		return nil, Status{}, err
+	}
+	if err := l.runFolder(ctx, dir); err != nil {
+		return nil, l.Status(), fmt.Errorf("learner: training on %s: %w", dir, err)
+	}
+	return l.snapshot, l.Status(), nil
+}
+
+func (l *Learner) runFolder(ctx context.Context, dir string) error {
+	if err := l.begin(ctx); err != nil {
+		return err
+	}
+	files, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		return err
+	}
+	files = slices.DeleteFunc(files, func(f os.DirEntry) bool { return !strings.HasSuffix(f.Name(), BundleSuffix) })
+	for _, f := range files {
+		if err := l.addFile(ctx, filepath.Join(dir, f.Name())); err != nil {
+			return err
+		}
+		if batch, _ := l.take(); len(batch) > 0 && !l.final() {
+			if err := l.step(ctx, batch, false); err != nil {
+				return err
+			}
+		}
+	}
+	for !l.final() {
+		l.take() // lets go of what is too old
+		l.mu.Lock()
+		rest := l.buffer.Rest()
+		l.mu.Unlock()
+		if len(rest) == 0 {
+			break
+		}
+		if err := l.step(ctx, rest, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addFile takes one file through announcement, checks and store.
+func (l *Learner) addFile(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	raw, err := readBounded(name, wire.MaxBundleBytes)
+	if errors.Is(err, wire.ErrTooLarge) {
+		l.count(Malformed)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b, err := bundle.Decode(raw, l.decode)
+	if err != nil {
+		l.count(Malformed)
+		return nil
+	}
+	if v := l.Offer(announce(raw, b)); !v.Accepted() {
+		return nil
+	}
+	j, ok, _ := l.next()
+	if !ok {
+		return fmt.Errorf("no room for %s: %d groups wait", name, l.config.Intake.Waiting)
+	}
+	examined, v := l.examine(j.announcement, raw)
+	if !v.Accepted() {
+		l.refuse(j.announcement, v)
+		return nil
+	}
+	arrived := arrival{announcement: j.announcement, raw: raw}
+	if b.Purpose != wire.PurposeTrain {
+		arrived.evaluation = examined
+	}
+	return l.accept(ctx, []arrival{arrived})
+}
+
+func (l *Learner) count(r Reason) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reasons[r]++
+}
+
+// announce is the announcement that the peer of a bundle would have made, without a signature.
+func announce(raw []byte, b *bundle.Bundle) wire.SignedAnnouncement {
+	return wire.SignedAnnouncement{
+		Announcement: wire.Announcement{
+			Network:          b.Network,
+			Purpose:          b.Purpose,
+			Bundle:           wire.SumCID(raw),
+			BundleBytes:      uint32(len(raw)),
+			PolicyVersion:    b.PolicyVersion,
+			PolicyDigest:     b.PolicyDigest,
+			Environment:      b.Environment,
+			Counter:          b.Counter,
+			Rollouts:         uint32(len(b.Rollouts)),
+			CompletionTokens: uint32(b.CompletionTokens()),
+		},
+		Signer: b.Peer,
+	}
+}
+
+// readBounded reads a file of at most limit bytes; a larger one is wire.ErrTooLarge.
+func readBounded(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > limit {
+		return nil, fmt.Errorf("%s: %w", name, wire.ErrTooLarge)
+	}
+	return b, nil
+}
+
+// nowhere publishes to nobody and fetches from nobody.
+type nowhere struct{}
+
+func (nowhere) Publish(context.Context, wire.SignedRelease, *policy.Snapshot) error { return nil }
+
+func (nowhere) Fetch(context.Context, wire.CID, wire.PeerID, int) ([]byte, error) {
+	return nil, errors.New("a learner of a folder fetches nothing")
+}

@@ -1,0 +1,186 @@
+package learner
+
+import (
+	"github.com/lightswarm/lightswarm/learner/advantage"
+	"github.com/lightswarm/lightswarm/learner/credit"
+	"github.com/lightswarm/lightswarm/learner/row"
+	"github.com/lightswarm/lightswarm/wire/bundle"
+)
+
+// group is a bundle whose turn to be trained on has come.
+type group struct {
+	record Record
+	bundle *bundle.Bundle
+	lag    uint64
+}
+
+// minibatch is the rows of one optimiser update.
+type minibatch struct {
+	rows []trainRow
+	// lengths is how many trained tokens each rollout has that has any.
+	lengths []int
+	// rollouts is how many rollouts with a reward its groups have, flat groups included.
+	rollouts int
+}
+
+// trainRow is a row with what the loss needs besides.
+type trainRow struct {
+	row.Row
+	// rollout is the index of its rollout in the minibatch's lengths.
+	rollout int
+	// weight is how much each of its tokens counts.
+	weight float64
+	lag    uint64
+}
+
+// plan is what a step will do with its groups.
+type plan struct {
+	minibatches []minibatch
+	// drops counts the groups that teach nothing, by reason.
+	drops map[Reason]int
+	// learned is how many groups teach something.
+	learned int
+	// rollouts have a reward; rewards is their sum, solved how many got the largest.
+	rollouts int
+	rewards  float64
+	solved   int
+}
+
+// scored is a group's rollouts that have a reward, with the return of each call.
+type scored struct {
+	group    group
+	rollouts []*bundle.Rollout
+	returns  [][]float64 // [rollout][call]
+	means    []float64   // [rollout]: its return, the mean over its trained calls
+}
+
+// plan turns groups, oldest first, into minibatches. It is pure.
+func (a Algorithm) plan(rules *Rules, groups []group) plan {
+	p := plan{minibatches: make([]minibatch, a.Minibatches), drops: make(map[Reason]int)}
+	var learn, flat []scored
+	for _, g := range groups {
+		s := a.score(rules, g)
+		for _, r := range s.rollouts {
+			p.rollouts++
+			p.rewards += float64(r.Reward)
+			if r.Reward >= rules.solved(g.bundle.Environment) {
+				p.solved++
+			}
+		}
+		if reason := s.useless(rules); reason != "" {
+			p.drops[reason]++
+			flat = append(flat, s)
+			continue
+		}
+		learn = append(learn, s)
+	}
+	p.learned = len(learn)
+
+	// Groups go round the minibatches, so that each has its part of the old and the new, and of those that teach nothing.
+	turn := 0
+	next := func() *minibatch {
+		turn++
+		return &p.minibatches[(turn-1)%a.Minibatches]
+	}
+	means := make([][]float64, len(learn))
+	for i, s := range learn {
+		means[i] = s.means
+	}
+	for i, baseline := range a.Advantage.Estimate(means) {
+		next().add(rules, learn[i], baseline)
+	}
+	for _, s := range flat {
+		next().rollouts += len(s.rollouts)
+	}
+	for i := range p.minibatches {
+		m := &p.minibatches[i]
+		weights := a.Normaliser.Weights(m.lengths, m.rollouts)
+		for j := range m.rows {
+			m.rows[j].weight = weights[m.rows[j].rollout]
+		}
+	}
+	return p
+}
+
+// score picks the rollouts with a reward and assigns credit.
+func (a Algorithm) score(rules *Rules, g group) scored {
+	s := scored{group: g}
+	for i := range g.bundle.Rollouts {
+		r := &g.bundle.Rollouts[i]
+		if !r.Outcome.Trainable() {
+			continue
+		}
+		in := credit.Rollout{Reward: float64(r.Reward), Calls: make([]credit.Call, len(r.Calls))}
+		for j, c := range r.Calls {
+			in.Calls[j].Agent = c.Agent
+			if c.Reward != nil {
+				given := float64(*c.Reward)
+				in.Calls[j].Reward = &given
+			}
+		}
+		returns := a.Credit.Assign(in)
+		sum, n := 0.0, 0
+		for j, c := range r.Calls {
+			if rules.trains(g.bundle.Environment, c.Agent) {
+				sum += returns[j]
+				n++
+			}
+		}
+		mean := in.Reward
+		if n > 0 {
+			mean = sum / float64(n)
+		}
+		s.rollouts = append(s.rollouts, r)
+		s.returns = append(s.returns, returns)
+		s.means = append(s.means, mean)
+	}
+	return s
+}
+
+// useless says why a group teaches nothing, "" when it does.
+func (s scored) useless(rules *Rules) Reason {
+	if len(s.rollouts) < 2 {
+		return TooFewScored
+	}
+	all, trained := append([]float64(nil), s.means...), false
+	for i, r := range s.rollouts {
+		for j, c := range r.Calls {
+			if rules.trains(s.group.bundle.Environment, c.Agent) {
+				trained = true
+				all = append(all, s.returns[i][j])
+			}
+		}
+	}
+	switch {
+	case !trained:
+		return Untrained
+	case advantage.Flat(all):
+		return ZeroVariance
+	}
+	return ""
+}
+
+// add lays out the rollouts of a group.
+func (m *minibatch) add(rules *Rules, s scored, baseline advantage.Baseline) {
+	m.rollouts += len(s.rollouts)
+	for i, r := range s.rollouts {
+		calls := make([]row.Call, len(r.Calls))
+		for j, c := range r.Calls {
+			calls[j] = row.Call{
+				Prompt:     c.Prompt,
+				Completion: c.Completion,
+				LogProbs:   c.LogProbs,
+				Advantage:  baseline.Of(s.returns[i][j]),
+				Train:      rules.trains(s.group.bundle.Environment, c.Agent),
+			}
+		}
+		length := 0
+		for _, merged := range row.Merge(calls) {
+			m.rows = append(m.rows, trainRow{Row: merged, rollout: len(m.lengths), lag: s.group.lag})
+			length += len(merged.Positions)
+		}
+		if length > 0 {
+			m.lengths = append(m.lengths, length)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package learner
+
+// Reason says what became of a bundle. Reasons are stable: peers, dashboards and stored counters name them.
+type Reason string
+
+// Admitted is the reason of a bundle that passed every check.
+const Admitted Reason = "accepted"
+
+// Why an announcement is refused before its bundle is fetched, in the order of the checks.
+const (
+	// WrongNetwork: it is for another network.
+	WrongNetwork Reason = "wrong_network"
+	// UnknownEnvironment: its environment is not in the charter.
+	UnknownEnvironment Reason = "unknown_environment"
+	// UnknownVersion: its policy version is not released yet.
+	UnknownVersion Reason = "unknown_version"
+	// PolicyMismatch: its policy digest is not that version's.
+	PolicyMismatch Reason = "policy_mismatch"
+	// NotRequested: it is an evaluation of a version whose release asked for none.
+	NotRequested Reason = "evaluation_not_requested"
+	// Duplicate: the bundle, or a complete result for its evaluation block, is known already. Announcements travel on
+	// several paths, so this is no fault.
+	Duplicate Reason = "duplicate"
+	// CounterReused: its peer has announced another bundle for the same draw.
+	CounterReused Reason = "counter_reused"
+	// WrongDraw: the peer, version and counter do not draw this environment or task.
+	WrongDraw Reason = "wrong_draw"
+	// Stale: its version is more than the permitted lag behind.
+	Stale Reason = "stale"
+	// PeerPending: its peer has as many groups waiting as one peer may.
+	PeerPending Reason = "peer_pending"
+)
+
+// What can happen between the first check and the second.
+const (
+	// QueueFull: more announcements arrived than are kept, and this was the oldest of the peer with the most.
+	QueueFull Reason = "queue_full"
+	// FetchFailed: nobody delivered the bundle in time.
+	FetchFailed Reason = "fetch_failed"
+)
+
+// Why a fetched bundle is refused, in the order of the checks.
+const (
+	// Malformed: it does not decode, or breaks a rule that holds for every bundle.
+	Malformed Reason = "malformed"
+	// AnnouncementMismatch: it is not what its announcement says.
+	AnnouncementMismatch Reason = "announcement_mismatch"
+	// WrongGroup: its rollouts are not the members that the rules ask for, each once.
+	WrongGroup Reason = "wrong_group"
+	// WrongSampling: it was sampled by other rules than the charter's.
+	WrongSampling Reason = "wrong_sampling"
+	// TooManyCalls: a rollout has more calls than the charter permits.
+	TooManyCalls Reason = "too_many_calls"
+	// CompletionLength: a completion is empty or longer than the charter permits.
+	CompletionLength Reason = "completion_length"
+	// ContextLength: a prompt and its completion do not fit the model's context.
+	ContextLength Reason = "context_length"
+	// TokenRange: a token id is outside the vocabulary.
+	TokenRange Reason = "token_range"
+	// LogProbRange: a log-prob is positive, not finite, or not one that an exact engine gives.
+	LogProbRange Reason = "log_prob_range"
+	// WrongFinish: a completion does not end as its finish reason says.
+	WrongFinish Reason = "wrong_finish"
+	// RewardRange: a reward is outside the environment's range.
+	RewardRange Reason = "reward_range"
+)
+
+// Why an accepted group is not trained on.
+const (
+	// StaleAtUse: its lag had grown past the permitted one when its turn came.
+	StaleAtUse Reason = "stale_at_use"
+	// TooFewScored: fewer than two of its rollouts have an outcome with a reward.
+	TooFewScored Reason = "too_few_scored"
+	// ZeroVariance: all its returns are equal, so that no advantage is left.
+	ZeroVariance Reason = "zero_variance"
+	// Untrained: no call of it was made by an agent that is trained.
+	Untrained Reason = "untrained"
+)
+
+// Verdict is the answer to one announcement.
+type Verdict struct {
+	Reason Reason
+	// Detail says more in words; it may be empty.
+	Detail string
+}
+
+// Accepted says whether the bundle passed.
+func (v Verdict) Accepted() bool { return v.Reason == Admitted }
+
+// String is the reason and the detail.
+func (v Verdict) String() string {
+	if v.Detail == "" {
+		return string(v.Reason)
+	}
+	return string(v.Reason) + ": " + v.Detail
+}

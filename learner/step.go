@@ -1,0 +1,253 @@
+package learner
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+// found makes version 0, the base policy as it is.
+func (l *Learner) found(ctx context.Context) error {
+	release, err := l.release(l.snapshot, 0, 0, false)
+	if err != nil {
+		return err
+	}
+	if want := l.rules.Charter.Base; release.Policy != want {
+		return fmt.Errorf("version 0 is anchored at %s, the charter's base at %s: the base policy was encoded otherwise",
+			release.Policy.Anchor, want.Anchor)
+	}
+	return l.commit(ctx, version{release: release, snapshot: l.snapshot})
+}
+
+// version is a version about to be committed.
+type version struct {
+	release  wire.SignedRelease
+	snapshot *policy.Snapshot
+	// groups are used up by it, of which drops taught nothing.
+	groups []group
+	drops  map[Reason]int
+	// totals are the chain's, this version included.
+	totals totals
+}
+
+// step trains on a batch, makes the result durable as the next version and publishes it. A version is made even when
+// the weights stay as they are, so that nodes draw new tasks. An empty batch makes a version of the same weights.
+func (l *Learner) step(ctx context.Context, batch []Record, final bool) error {
+	started := l.config.Now()
+	groups, err := l.groups(ctx, batch)
+	if err != nil {
+		return err
+	}
+	p := l.config.Algorithm.plan(&l.rules, groups)
+	report := l.report(groups, p)
+	report.Waited = started.Sub(l.since)
+	if len(groups) == 0 {
+		report.Skipped = "the chain ends"
+	}
+	if err := l.learn(p, len(groups), &report); err != nil {
+		return fmt.Errorf("training version %d: %w", report.Version, err)
+	}
+	snapshot := l.snapshot
+	if report.Skipped == "" {
+		if snapshot, err = l.released(); err != nil {
+			return fmt.Errorf("training version %d: %w", report.Version, err)
+		}
+	}
+
+	stop, _ := l.config.Stop.Reached(report.Version, nil)
+	report.Final = final || stop
+	sum := l.pace(&report)
+	release, err := l.release(snapshot, report.Quota, sum.groups, report.Final)
+	if err != nil {
+		return err
+	}
+	if err := l.commit(ctx, version{release, snapshot, groups, p.drops, sum}); err != nil {
+		return err
+	}
+	report.Trained = l.config.Now().Sub(started)
+	if err := l.publish(ctx); err != nil {
+		return err
+	}
+	l.config.Observer.Stepped(report)
+	return nil
+}
+
+// groups reads the bundles of a batch back from the store.
+func (l *Learner) groups(ctx context.Context, batch []Record) ([]group, error) {
+	groups := make([]group, 0, len(batch))
+	for _, r := range batch {
+		b, err := l.load(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		head := l.head.Version
+		groups = append(groups, group{record: r, bundle: b, lag: head - min(head, r.Version)})
+	}
+	return groups, nil
+}
+
+// report starts the description of a step with what its groups show.
+func (l *Learner) report(groups []group, p plan) Step {
+	s := Step{
+		Version:  l.head.Version + 1,
+		Groups:   len(groups),
+		Learned:  p.learned,
+		Rollouts: p.rollouts,
+		Lags:     make(map[uint64]int),
+		Drops:    maps.Clone(p.drops),
+	}
+	if p.rollouts > 0 {
+		s.RewardMean = p.rewards / float64(p.rollouts)
+		s.Solved = float64(p.solved) / float64(p.rollouts)
+	}
+	peers := make(map[wire.PeerID]bool)
+	for _, g := range groups {
+		peers[g.record.Peer] = true
+		s.Lags[g.lag]++
+	}
+	s.Peers = len(peers)
+	return s
+}
+
+// learn updates the trainer, or leaves it as it was and says why in the report.
+func (l *Learner) learn(p plan, groups int, report *Step) error {
+	if p.learned == 0 && report.Skipped == "" {
+		report.Skipped = "no group had anything to learn from"
+	}
+	if report.Skipped != "" {
+		return nil
+	}
+	a := l.config.Algorithm
+	report.LearningRate = a.Schedule.Rate(report.Version)
+	if groups < l.config.Batch.Groups {
+		// A gradient of fewer groups is noisier, and Adam's steps do not shrink with it: scale them by the square root
+		// of the batch size (Malladi et al. 2022, arXiv 2205.10287).
+		report.LearningRate *= math.Sqrt(float64(groups) / float64(l.config.Batch.Groups))
+	}
+	stats, norm, updates, undo, err := a.update(l.config.Trainer, p.minibatches, report.LearningRate)
+	if err != nil {
+		return err
+	}
+	report.describe(stats, norm, updates)
+	if undo != "" {
+		report.Skipped, report.Updates = undo, 0
+		return l.config.Trainer.Restore(l.saved)
+	}
+	return nil
+}
+
+// describe fills in what the trained tokens showed.
+func (s *Step) describe(t tokenStats, norm float64, updates int) {
+	s.Rows, s.Tokens, s.TrainedTokens = t.rows, t.tokens, t.trained
+	s.GradientNorm, s.Updates = norm, updates
+	s.Loss = t.loss / float64(max(updates, 1))
+	s.RatioMax, s.OnPolicyError, s.OnPolicyTokens = t.ratioMax, t.onPolicyError, t.onPolicyTokens
+	if n := float64(t.trained); n > 0 {
+		s.Clipped, s.RatioMean, s.KL, s.Entropy = float64(t.clipped)/n, t.ratio/n, t.kl/n, t.entropy/n
+	}
+}
+
+// pace decides how many groups the next release asks of each node, and adds up what the chain has learned from.
+func (l *Learner) pace(report *Step) totals {
+	active := -1
+	if l.config.Active != nil {
+		active = l.config.Active()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if active < 0 {
+		active = l.state.Active()
+	}
+	report.Active, report.Waiting = active, l.buffer.Len()
+	report.Quota = l.config.Pace.Quota(l.config.Batch.Groups, report.Waiting, active)
+	if l.expired > 0 {
+		report.Drops[StaleAtUse] += l.expired
+	}
+	sum := l.totals
+	if report.Skipped == "" {
+		sum.groups += uint64(report.Learned)
+		sum.tokens += uint64(report.TrainedTokens)
+	}
+	report.GroupsTrained = sum.groups
+	return sum
+}
+
+// commit makes a version durable together with the trainer's state and what it used up, and only then lets it count.
+func (l *Learner) commit(ctx context.Context, v version) error {
+	trainer, err := l.config.Trainer.State()
+	if err != nil {
+		return fmt.Errorf("saving the trainer of version %d: %w", v.release.Version, err)
+	}
+	c, used, err := l.checkpoint(v, trainer)
+	if err != nil {
+		return err
+	}
+	if err := l.config.Store.Commit(ctx, c); err != nil {
+		return fmt.Errorf("storing version %d: %w", v.release.Version, err)
+	}
+	l.saved, l.snapshot = trainer, v.snapshot
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range v.groups {
+		l.state.Consume(g.record.CID)
+	}
+	for reason, n := range v.drops {
+		l.reasons[reason] += uint64(n)
+	}
+	l.state.Release(behaviour(v.release))
+	l.board.Close(l.state.Oldest())
+	l.used = slices.Delete(l.used, 0, used)
+	l.head, l.totals, l.expired = v.release, v.totals, 0
+	return nil
+}
+
+// checkpoint describes the learner as it will be once the version counts. used is how many entries of l.used it
+// consumes; more may come while it is written.
+func (l *Learner) checkpoint(v version, trainer []byte) (c Checkpoint, used int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := progress{
+		nextOrder:     l.order,
+		groupsTrained: v.totals.groups,
+		tokensTrained: v.totals.tokens,
+		reasons:       maps.Clone(l.reasons),
+		behaviours:    append(l.state.Versions(), behaviour(v.release)),
+		board:         l.board,
+	}
+	for reason, n := range v.drops {
+		p.reasons[reason] += uint64(n)
+	}
+	encoded, err := p.encode()
+	if err != nil {
+		return Checkpoint{}, 0, err
+	}
+	c = Checkpoint{
+		Version:  v.release.Version,
+		Release:  v.release.Raw,
+		Trainer:  trainer,
+		Progress: encoded,
+		Consumed: slices.Clone(l.used),
+		Oldest:   l.state.Oldest(),
+	}
+	for _, g := range v.groups {
+		c.Consumed = append(c.Consumed, g.record.CID)
+	}
+	return c, len(l.used), nil
+}
+
+// publish makes the head known.
+func (l *Learner) publish(ctx context.Context) error {
+	if err := l.config.Publisher.Publish(ctx, l.head, l.snapshot); err != nil {
+		return fmt.Errorf("publishing version %d: %w", l.head.Version, err)
+	}
+	l.since = l.config.Now()
+	l.config.Observer.Released(l.head)
+	signal(l.work)
+	return nil
+}

@@ -1,0 +1,80 @@
+package learner
+
+import (
+	"fmt"
+
+	"github.com/lightswarm/lightswarm/learner/row"
+	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/transformer"
+)
+
+// Trainer is the model that a learner trains. It is used by one goroutine. Its passes use exactly the weights that
+// Released returns, so that the log-probs of tokens sampled from a release are those that the trainer computes.
+type Trainer interface {
+	// Context is the largest number of tokens of a sequence.
+	Context() int
+	// Accumulate adds to the gradient what rows contribute. It calls loss once for each row, at any time but never
+	// twice at once, with the log-probs of the row's Positions at temperature 1 and the entropies there; loss fills
+	// gradient, zero at first, with its derivatives by the log-probs.
+	Accumulate(rows []row.Row, loss func(i int, logProbs, entropies, gradient []float32)) error
+	// Step updates the weights with the accumulated gradient, clears that, and returns its norm before clipping. When
+	// the norm is not finite the weights stay as they are.
+	Step(learningRate float64, o Optimiser) (gradientNorm float64, err error)
+	// Released returns the weights in bf16.
+	Released() ([]policy.Tensor, error)
+	// State returns what Restore needs to continue with the same bits.
+	State() ([]byte, error)
+	// Restore takes over a state and drops what was accumulated.
+	Restore(state []byte) error
+}
+
+// Embedded is the Trainer of the embedded engine.
+type Embedded struct{ trainer *transformer.Trainer }
+
+var _ Trainer = Embedded{}
+
+// NewEmbedded returns a trainer that starts from a policy, with this many goroutines at a time.
+func NewEmbedded(base *policy.Snapshot, workers int) (Embedded, error) {
+	config, err := transformer.ParseConfig(base.ConfigJSON)
+	if err != nil {
+		return Embedded{}, fmt.Errorf("base policy: %w", err)
+	}
+	parameters, err := transformer.FromTensors(config, base.Tensors)
+	if err != nil {
+		return Embedded{}, fmt.Errorf("base policy: %w", err)
+	}
+	return Embedded{transformer.NewTrainer(parameters, transformer.Options{Workers: workers})}, nil
+}
+
+// Context implements Trainer.
+func (e Embedded) Context() int { return e.trainer.Config().Context }
+
+// Accumulate implements Trainer.
+func (e Embedded) Accumulate(rows []row.Row, loss func(i int, logProbs, entropies, gradient []float32)) error {
+	batch := make([]transformer.Sequence, len(rows))
+	for i, r := range rows {
+		batch[i] = transformer.Sequence{Tokens: r.Tokens, Train: r.Positions}
+	}
+	return e.trainer.Accumulate(batch, loss)
+}
+
+// Step implements Trainer.
+func (e Embedded) Step(learningRate float64, o Optimiser) (float64, error) {
+	return e.trainer.Step(transformer.AdamW{
+		LR:          learningRate,
+		Beta1:       o.Beta1,
+		Beta2:       o.Beta2,
+		Epsilon:     o.Epsilon,
+		WeightDecay: o.WeightDecay,
+		ClipNorm:    o.ClipNorm,
+	}), nil
+}
+
+// Released implements Trainer.
+func (e Embedded) Released() ([]policy.Tensor, error) { return e.trainer.Released(), nil }
+
+// State implements Trainer.
+func (e Embedded) State() ([]byte, error) { return e.trainer.State(), nil }
+
+// Restore implements Trainer.
+func (e Embedded) Restore(state []byte) error { return e.trainer.Restore(state) }
