@@ -18,6 +18,9 @@
 //  5. Exponentials, logarithms, sines and cosines are this package's own; math's differ between architectures. Only
 //     operations that IEEE 754 defines to the bit are used: + - * / sqrt, comparisons and bit casts.
 //
+// Threads are expected to run with the default floating-point environment: round to nearest, subnormals kept. Go sets
+// it; foreign code in the same process must not change it.
+//
 // # Shapes and memory
 //
 // Matrices are row-major; ld* is the distance in elements between the starts of two rows. Every length is checked

@@ -22,7 +22,7 @@ func detect() []path {
 	found := []path{portable}
 	if cpu.X86.HasAVX2 {
 		found = append(found, avx2)
-		if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL {
+		if cpu.X86.HasAVX512F {
 			found = append(found, avx512)
 		}
 	}

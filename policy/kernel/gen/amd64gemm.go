@@ -115,7 +115,7 @@ func tileRows(t *text, v vectors, rows, wide int, masked bool) {
 	acc := func(i, j int) string { return v.reg(i*wide + j) }
 	next := rows * wide
 	free := func() string { next++; return v.reg(next - 1) }
-	zero, loop, done := t.fresh("zero"), t.fresh("loop"), t.fresh("done")
+	zero, loop := t.fresh("zero"), t.fresh("loop")
 	c := func(load bool) {
 		for i := range rows {
 			for j := range wide {
@@ -153,6 +153,13 @@ func tileRows(t *text, v vectors, rows, wide int, masked bool) {
 		t.op("VMOVUPS %s, %s", v.address("DI", j), b[j])
 	}
 	element, product := free(), free()
+	// With A transposed, each step of k reads another row of memory, too far away for the processor to foresee.
+	if rows > 2 {
+		t.op("PREFETCHT0 (SI)(R11*8)")
+	}
+	if rows > 6 {
+		t.op("PREFETCHT0 (R13)(R11*8)")
+	}
 	for i := range rows {
 		base := "SI"
 		if i >= 6 {
@@ -172,7 +179,6 @@ func tileRows(t *text, v vectors, rows, wide int, masked bool) {
 	}
 	t.op("DECQ CX")
 	t.op("JNZ %s", loop)
-	t.label(done)
 	c(false)
 	end(t)
 }
