@@ -100,18 +100,12 @@ func (c *Cache) values(l, g int) []float32 {
 	return c.layers[l][g*n : (g+1)*n]
 }
 
-// store writes the keys and values of one token, as the layer's projection left them in qkv.
-func (c *Cache) store(l, position int, qkv []float32) {
-	h := c.config.HeadDim
-	keys := qkv[c.config.queryWidth():]
-	values := keys[c.config.kvWidth():]
-	for g := range c.config.KVHeads {
-		at := position
-		to := c.keys(l, g)
-		for _, v := range keys[g*h : (g+1)*h] {
-			to[at] = v
-			at += c.capacity
-		}
-		copy(c.values(l, g)[position*h:(position+1)*h], values[g*h:])
+// store writes the key and value of head g for one position of layer l.
+func (c *Cache) store(l, g, position int, key, value []float32) {
+	keys, at := c.keys(l, g), position
+	for _, v := range key {
+		keys[at] = v
+		at += c.capacity
 	}
+	copy(c.values(l, g)[position*len(value):], value)
 }

@@ -149,7 +149,7 @@ func (c Config) Validate() error {
 func (c Config) Parameters() int { return int(c.parameters()) }
 
 // parameters cannot overflow for sizes within the bounds: each product is below 2^43.
-func (c Config) parameters() int64 {
+func (c *Config) parameters() int64 {
 	d, f, v := int64(c.Hidden), int64(c.Intermediate), int64(c.Vocab)
 	layer := 2*d + d*int64(c.qkvWidth()) + d*int64(c.queryWidth()) + 3*d*f
 	n := v*d + d
@@ -160,13 +160,13 @@ func (c Config) parameters() int64 {
 }
 
 // queryWidth is the width of all query heads together, and of the attention's output before o_proj.
-func (c Config) queryWidth() int { return c.Heads * c.HeadDim }
+func (c *Config) queryWidth() int { return c.Heads * c.HeadDim }
 
 // kvWidth is the width of all key heads together, and of all value heads.
-func (c Config) kvWidth() int { return c.KVHeads * c.HeadDim }
+func (c *Config) kvWidth() int { return c.KVHeads * c.HeadDim }
 
 // qkvWidth is the width of queries, keys and values together.
-func (c Config) qkvWidth() int { return c.queryWidth() + 2*c.kvWidth() }
+func (c *Config) qkvWidth() int { return c.queryWidth() + 2*c.kvWidth() }
 
 // scale is what attention scores are multiplied with.
-func (c Config) scale() float32 { return float32(1 / math.Sqrt(float64(c.HeadDim))) }
+func (c *Config) scale() float32 { return float32(1 / math.Sqrt(float64(c.HeadDim))) }

@@ -102,8 +102,8 @@ func (w *decodeWorker) step(m *Model, batch []Segment, first, end int, visit fun
 			w.positions = append(w.positions, int32(s.Cache.length+t))
 		}
 	}
-	n, width := len(w.tokens), m.config.qkvWidth()
-	w.a.grow(m.config, n)
+	n := len(w.tokens)
+	w.a.grow(&m.config, n)
 	w.stream = resize(w.stream, n*m.config.Hidden)
 	w.other = resize(w.other, n*m.config.Hidden)
 	m.lookUp(w.stream, w.tokens)
@@ -112,12 +112,8 @@ func (w *decodeWorker) step(m *Model, batch []Segment, first, end int, visit fun
 		m.project(l, &w.a, w.positions, 0, n)
 		row := 0
 		for i := first; i < end; i++ {
-			c := batch[i].Cache
 			for range batch[i].Tokens {
-				// A row's own key must be there before it attends; later rows' are not looked at.
-				position := int(w.positions[row])
-				c.store(l, position, w.a.qkv[row*width:(row+1)*width])
-				w.attend(m, c, l, position, row)
+				w.attend(m, batch[i].Cache, l, row)
 				row++
 			}
 		}
@@ -127,17 +123,27 @@ func (w *decodeWorker) step(m *Model, batch []Segment, first, end int, visit fun
 	w.visit(m, batch, first, end, visit)
 }
 
-// attend computes one row's attention over positions 0 to position.
-func (w *decodeWorker) attend(m *Model, c *Cache, layer, position, row int) {
-	h, n := m.config.HeadDim, position+1
-	group := m.config.Heads / m.config.KVHeads
-	queries := w.a.qkv[row*m.config.qkvWidth():]
-	out := w.a.attended[row*m.config.queryWidth():]
-	w.scores = resize(w.scores, n)
-	for j := range m.config.Heads {
-		kernel.VecMat(h, n, queries[j*h:(j+1)*h], c.keys(layer, j/group), c.capacity, w.scores, false)
-		kernel.SoftmaxScaled(w.scores, m.scale)
-		kernel.VecMat(n, h, w.scores, c.values(layer, j/group), h, out[j*h:(j+1)*h], false)
+// attend computes one row's attention over the positions before it and its own, and then appends its key and value to
+// the cache. Storing comes last because what it writes lies in cache lines that the scores have just read.
+func (w *decodeWorker) attend(m *Model, cache *Cache, layer, row int) {
+	c, position := &m.config, int(w.positions[row])
+	h, group := c.HeadDim, c.Heads/c.KVHeads
+	qkv := w.a.qkv[row*c.qkvWidth() : (row+1)*c.qkvWidth()]
+	out := w.a.attended[row*c.queryWidth() : (row+1)*c.queryWidth()]
+	w.scores = resize(w.scores, position+1)
+	before, own := w.scores[:position], w.scores[position:]
+	for g := range c.KVHeads {
+		keys, values := cache.keys(layer, g), cache.values(layer, g)
+		key, value := qkv[c.keyColumn(g):][:h], qkv[c.valueColumn(g):][:h]
+		for j := g * group; j < (g+1)*group; j++ {
+			query, sum := qkv[j*h:(j+1)*h], out[j*h:(j+1)*h]
+			kernel.VecMat(h, position, query, keys, cache.capacity, before, false)
+			kernel.VecMat(h, 1, query, key, 1, own, false)
+			kernel.SoftmaxScaled(w.scores, m.scale)
+			kernel.VecMat(position, h, before, values, h, sum, false)
+			kernel.VecMat(1, h, own, value, h, sum, true)
+		}
+		cache.store(layer, g, position, key, value)
 	}
 }
 

@@ -25,7 +25,7 @@ func (t *Trainer) forwardPass() {
 		f.streams[l] = resize(f.streams[l], n*d)
 	}
 	for l := range f.layers {
-		f.layers[l].grow(t.config, n)
+		f.layers[l].grow(&t.config, n)
 		f.layers[l].in, f.layers[l].out = f.streams[l], f.streams[l+1]
 	}
 	t.team.do(len(w.runs), func(_, i int) {

@@ -80,7 +80,7 @@ type activations struct {
 }
 
 // grow makes room for n rows, reusing memory, and keeps nothing. The residual stream on both ends is the caller's.
-func (a *activations) grow(c Config, n int) {
+func (a *activations) grow(c *Config, n int) {
 	a.inNormed = resize(a.inNormed, n*c.Hidden)
 	a.inRstd = resize(a.inRstd, n)
 	a.qkv = resize(a.qkv, n*c.qkvWidth())

@@ -175,7 +175,7 @@ func FromTensors(c Config, tensors []safetensors.Tensor) (*Parameters, error) {
 }
 
 // tensors is the number of tensors of a checkpoint of shape c.
-func (c Config) tensors() int {
+func (c *Config) tensors() int {
 	n := 2 + 9*c.Layers
 	if !c.TieEmbeddings {
 		n++
