@@ -21,11 +21,12 @@ const (
 // members knows which connected peers belong to the network, and who was caught misbehaving. It is safe for
 // concurrent use.
 type members struct {
-	mu     sync.Mutex
-	byPeer map[peer.ID]*member       // Connected members; guarded by mu.
-	caught map[peer.ID]caughtPeer    // guarded by mu
-	score  func(wire.PeerID) float64 // The node's; constant.
-	now    func() time.Time          // constant
+	mu      sync.Mutex
+	byPeer  map[peer.ID]*member       // Connected members; guarded by mu.
+	records map[peer.ID][]byte        // Signed peer records of connected peers; guarded by mu.
+	caught  map[peer.ID]caughtPeer    // guarded by mu
+	score   func(wire.PeerID) float64 // The node's; constant.
+	now     func() time.Time          // constant
 }
 
 // member is what is known of a connected member.
@@ -41,7 +42,10 @@ type caughtPeer struct {
 }
 
 func newMembers(score func(wire.PeerID) float64) *members {
-	return &members{byPeer: make(map[peer.ID]*member), caught: make(map[peer.ID]caughtPeer), score: score, now: time.Now}
+	return &members{
+		byPeer: make(map[peer.ID]*member), records: make(map[peer.ID][]byte), caught: make(map[peer.ID]caughtPeer),
+		score: score, now: time.Now,
+	}
 }
 
 // add notes that a connected peer belongs to the network and knows a version.
@@ -59,6 +63,24 @@ func (m *members) remove(p peer.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byPeer, p)
+	delete(m.records, p)
+}
+
+// keepRecord keeps the signed peer record of a connected peer, for others that look for members.
+func (m *members) keepRecord(p peer.ID, encoded []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.records[p] = encoded
+}
+
+// record returns the signed peer record of a connected member, nil when there is none.
+func (m *members) record(p peer.ID) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byPeer[p] == nil {
+		return nil
+	}
+	return m.records[p]
 }
 
 // heard keeps the newest sign of life of a connected member.

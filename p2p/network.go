@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 
 	"github.com/lightswarm/lightswarm/p2p/block"
 	"github.com/lightswarm/lightswarm/p2p/discovery"
@@ -48,7 +50,7 @@ type Network struct {
 	mu      sync.Mutex
 	started bool           // guarded by mu
 	closed  bool           // guarded by mu
-	running sync.WaitGroup // The Run under way; Add only under mu while not closed.
+	running sync.WaitGroup // watch, and the Run under way; Add only in New, or under mu while not closed.
 
 	closing  sync.Once
 	closeErr error // Set by closing.
@@ -99,7 +101,7 @@ func (n *Network) assemble(bootstraps []peer.AddrInfo) error {
 	}
 	if n.events, err = n.host.EventBus().Subscribe([]any{
 		new(event.EvtPeerIdentificationCompleted), new(event.EvtPeerConnectednessChanged),
-	}); err != nil {
+	}, eventbus.BufSize(256)); err != nil {
 		return fmt.Errorf("watch connections: %w", err)
 	}
 
@@ -136,7 +138,7 @@ func (n *Network) assemble(bootstraps []peer.AddrInfo) error {
 		n.host.ConnManager().Protect(p, "lightswarm")
 	}
 	n.dialer = discovery.NewDialer(n.host, keep, cfg.Tuning.MinConnections, n.random(1), n.log)
-	n.peers = discovery.NewExchange(n.host, cfg.Network, n.members.has, cfg.Tuning.MinConnections, n.random(2))
+	n.peers = discovery.NewExchange(n.host, cfg.Network, n.members.record, cfg.Tuning.MinConnections, n.random(2))
 	n.sources = n.discoverySources(bootstraps)
 	n.puller = &puller{
 		host: n.host, rules: rules, view: v, memory: memory, intake: n.intake, members: n.members,
@@ -144,6 +146,7 @@ func (n *Network) assemble(bootstraps []peer.AddrInfo) error {
 		refuse: n.dialer.Refuse, misbehaved: n.misbehaved,
 		arrived: make(chan peer.ID, arrivalQueue), active: make(map[peer.ID]bool),
 	}
+	n.running.Go(n.watch)
 	return listen(n.host, cfg.Listen)
 }
 
@@ -195,7 +198,6 @@ func (n *Network) Run(ctx context.Context) error {
 	stop := context.AfterFunc(n.ctx, cancel)
 	defer stop()
 	var parts sync.WaitGroup
-	parts.Go(func() { n.watch(ctx) })
 	parts.Go(func() { n.dialer.Run(ctx) })
 	parts.Go(func() { discovery.Run(ctx, n.sources, n.dialer.Found, n.log) })
 	parts.Go(func() { n.puller.run(ctx) })
@@ -203,31 +205,36 @@ func (n *Network) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch follows who connects and who leaves.
-func (n *Network) watch(ctx context.Context) {
-	for _, p := range n.host.Network().Peers() { // Connected before Run.
-		if supported, err := n.host.Peerstore().SupportsProtocols(p, head.Protocol); err == nil && len(supported) > 0 {
-			n.puller.arrive(p)
-		}
-	}
+// watch follows who connects and who leaves, until Close.
+func (n *Network) watch() {
 	for {
 		select {
-		case e, open := <-n.events.Out():
-			if !open {
-				return
-			}
+		case e := <-n.events.Out():
 			switch e := e.(type) {
 			case event.EvtPeerIdentificationCompleted:
-				n.puller.arrive(e.Peer)
+				n.identified(e)
 			case event.EvtPeerConnectednessChanged:
 				if e.Connectedness == network.NotConnected {
 					n.members.remove(e.Peer)
 				}
 			}
-		case <-ctx.Done():
+		case <-n.ctx.Done():
 			return
 		}
 	}
+}
+
+// identified keeps a peer's addresses for others and asks it what is new, if it may be a member.
+func (n *Network) identified(e event.EvtPeerIdentificationCompleted) {
+	if !slices.Contains(e.Protocols, head.Protocol) {
+		return
+	}
+	if e.SignedPeerRecord != nil && n.host.Network().Connectedness(e.Peer) != network.NotConnected {
+		if encoded, err := e.SignedPeerRecord.Marshal(); err == nil { // It came off the wire, so it encodes.
+			n.members.keepRecord(e.Peer, encoded)
+		}
+	}
+	n.puller.arrive(e.Peer)
 }
 
 // misbehaved counts a proof of misbehaviour against a peer, which lowers its score.

@@ -24,6 +24,7 @@ const (
 	roundCollector = 8   // and by a collector.
 	gapsAtOnce     = 256 // Gaps looked at in one go.
 	gapOthers      = 2   // Members asked for a gap besides its author.
+	knownAuthors   = 256 // Authors about whom a collector asks everybody, in case that it missed their last words.
 )
 
 // puller asks peers for what gossip may have lost: each peer when it connects, some every SyncInterval, and, for a
@@ -83,10 +84,10 @@ func (p *puller) run(ctx context.Context) {
 	for {
 		select {
 		case from := <-p.arrived:
-			start(from, nil)
+			start(from, p.authors())
 		case <-round.C:
 			for _, from := range p.roundPeers() {
-				start(from, nil)
+				start(from, p.authors())
 			}
 			round.Reset(p.pause())
 		case <-gaps.C:
@@ -99,6 +100,14 @@ func (p *puller) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// authors are the cursors that a collector asks everybody about.
+func (p *puller) authors() []wire.Cursor {
+	if !p.collect {
+		return nil
+	}
+	return p.memory.Cursors(knownAuthors)
 }
 
 // pause is the time to the next round.

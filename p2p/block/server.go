@@ -42,11 +42,19 @@ type server struct {
 // serve starts to answer requests on a host until the returned server is closed.
 func serve(h host.Host, store Store, served, bytes *atomic.Uint64) *stream.Server {
 	s := &server{store: store, served: served, bytes: bytes}
-	return stream.Serve(h, Protocol, stream.Limits{Total: serverStreams, PerPeer: serverStreamsPerPeer}, s.handle)
+	return stream.Serve(h, Protocol, stream.Limits{Total: serverStreams, PerPeer: serverStreamsPerPeer},
+		func(st network.Stream) error { return s.handle(st) })
+}
+
+// conduit is what is used of a stream.
+type conduit interface {
+	io.ReadWriter
+	SetReadDeadline(time.Time) error
+	SetWriteDeadline(time.Time) error
 }
 
 // handle answers the requests of one stream in their order.
-func (s *server) handle(st network.Stream) error {
+func (s *server) handle(st conduit) error {
 	r := bufio.NewReaderSize(st, wire.MaxBlockRequestBytes)
 	w := bufio.NewWriterSize(st, bufferBytes)
 	for {
@@ -76,7 +84,7 @@ func (s *server) handle(st network.Stream) error {
 }
 
 // send writes one block, or that it is not here.
-func (s *server) send(st network.Stream, w *bufio.Writer, index uint32, cid wire.CID) error {
+func (s *server) send(st conduit, w *bufio.Writer, index uint32, cid wire.CID) error {
 	data, err := s.store.Get(cid)
 	switch {
 	case errors.Is(err, ErrNotFound):

@@ -11,7 +11,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/core/peerstore"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/core/record"
 	ma "github.com/multiformats/go-multiaddr"
@@ -37,16 +36,17 @@ const (
 type Exchange struct {
 	host    host.Host
 	network wire.CID
-	member  func(peer.ID) bool
+	record  func(peer.ID) []byte
 	want    int
 	rng     *rand.Rand // Used by Run alone.
 	server  *stream.Server
 }
 
-// NewExchange returns an exchange that answers from now on, until Close. It tells others about connected peers that
-// member accepts; Run asks often while the host has fewer than want connections and rarely beyond.
-func NewExchange(h host.Host, network wire.CID, member func(peer.ID) bool, want int, rng *rand.Rand) *Exchange {
-	x := &Exchange{host: h, network: network, member: member, want: want, rng: rng}
+// NewExchange returns an exchange that answers from now on, until Close. It tells others about connected peers for
+// which record returns a signed peer record, as it came in the identify exchange; for peers that are not members it
+// returns nil. Run asks often while the host has fewer than want connections and rarely beyond.
+func NewExchange(h host.Host, network wire.CID, record func(peer.ID) []byte, want int, rng *rand.Rand) *Exchange {
+	x := &Exchange{host: h, network: network, record: record, want: want, rng: rng}
 	x.server = stream.Serve(h, Protocol, stream.Limits{Total: 32, PerPeer: 2}, x.answer)
 	return x
 }
@@ -139,23 +139,12 @@ func (x *Exchange) answer(s network.Stream) error {
 
 // records returns up to most signed records of connected members other than asker, within the response's size.
 func (x *Exchange) records(asker peer.ID, most int) [][]byte {
-	book, ok := peerstore.GetCertifiedAddrBook(x.host.Peerstore())
-	if !ok {
-		return nil
-	}
 	peers := x.host.Network().Peers()
 	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
 	var records [][]byte
 	for room, i := wire.MaxPeersResponseBytes/2, 0; i < len(peers) && len(records) < most; i++ {
-		if peers[i] == asker || !x.member(peers[i]) {
-			continue
-		}
-		envelope := book.GetPeerRecord(peers[i])
-		if envelope == nil {
-			continue
-		}
-		encoded, err := envelope.Marshal()
-		if err != nil || len(encoded) > wire.MaxPeerRecordBytes || len(encoded) > room {
+		encoded := x.record(peers[i])
+		if peers[i] == asker || encoded == nil || len(encoded) > wire.MaxPeerRecordBytes || len(encoded) > room {
 			continue
 		}
 		records = append(records, encoded)

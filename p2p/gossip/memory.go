@@ -177,6 +177,18 @@ func (m *Memory) Cursor(peer wire.PeerID) uint64 {
 	return m.of(peer).next
 }
 
+// Cursors returns where the announcements of up to most peers are known up to, those heard of most recently first.
+func (m *Memory) Cursors(most int) []wire.Cursor {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var cursors []wire.Cursor
+	for e := m.recent.Front(); e != nil && len(cursors) < most; e = e.Next() {
+		h := e.Value.(*heard)
+		cursors = append(cursors, wire.Cursor{Peer: h.peer, FromSequence: h.next})
+	}
+	return cursors
+}
+
 // Gaps returns up to most gaps that may be asked for at now, those of the peers heard of most recently first.
 func (m *Memory) Gaps(now time.Time, most int) []Gap {
 	m.mu.Lock()

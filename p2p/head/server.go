@@ -32,47 +32,64 @@ const (
 // Serve answers head requests for one network from a source until the returned server is closed. The host's own
 // announcements are those that the source has under the host's peer id.
 func Serve(h host.Host, networkID wire.CID, source Source) *stream.Server {
-	self := wire.PeerID(h.ID())
-	return stream.Serve(h, Protocol, stream.Limits{Total: 128, PerPeer: 4}, func(s network.Stream) error {
-		r := bufio.NewReader(s)
-		for range MaxRequests {
-			if err := s.SetDeadline(time.Now().Add(exchangeTimeout)); err != nil {
-				return err
-			}
-			raw, err := stream.ReadFrame(r, wire.MaxHeadRequestBytes)
-			if err == io.EOF {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			request, err := wire.DecodeHeadRequest(raw)
-			if err != nil {
-				return err
-			}
-			response, err := answer(request, networkID, self, source)
-			if err != nil {
-				return err
-			}
-			encoded, err := wire.EncodeHeadResponse(response)
-			if err != nil {
-				return err
-			}
-			if err := stream.WriteFrame(s, encoded); err != nil {
-				return err
-			}
+	a := answerer{network: networkID, self: wire.PeerID(h.ID()), source: source}
+	return stream.Serve(h, Protocol, stream.Limits{Total: 128, PerPeer: 4},
+		func(s network.Stream) error { return a.handle(s) })
+}
+
+// answerer is what answers depend on.
+type answerer struct {
+	network wire.CID
+	self    wire.PeerID
+	source  Source
+}
+
+// conduit is what is used of a stream.
+type conduit interface {
+	io.ReadWriter
+	SetDeadline(time.Time) error
+}
+
+// handle answers the requests of one stream.
+func (a answerer) handle(s conduit) error {
+	r := bufio.NewReader(s)
+	for range MaxRequests {
+		if err := s.SetDeadline(time.Now().Add(exchangeTimeout)); err != nil {
+			return err
 		}
-		return nil
-	})
+		raw, err := stream.ReadFrame(r, wire.MaxHeadRequestBytes)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		request, err := wire.DecodeHeadRequest(raw)
+		if err != nil {
+			return err
+		}
+		response, err := a.answer(request)
+		if err != nil {
+			return err
+		}
+		encoded, err := wire.EncodeHeadResponse(response)
+		if err != nil {
+			return err
+		}
+		if err := stream.WriteFrame(s, encoded); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // answer collects what a request asks for, within its limits and the protocol's: releases first, then each cursor's
 // announcements in the order of the cursors.
-func answer(request wire.HeadRequest, networkID wire.CID, self wire.PeerID, source Source) (wire.HeadResponse, error) {
-	if request.Network != networkID {
+func (a answerer) answer(request wire.HeadRequest) (wire.HeadResponse, error) {
+	if request.Network != a.network {
 		return wire.HeadResponse{}, nil
 	}
-	response := wire.HeadResponse{KnownNetwork: true, HeadVersion: source.Head()}
+	response := wire.HeadResponse{KnownNetwork: true, HeadVersion: a.source.Head()}
 	room := responseRoom
 	take := func(into *[][]byte, records [][]byte) bool {
 		for _, record := range records {
@@ -86,7 +103,7 @@ func answer(request wire.HeadRequest, networkID wire.CID, self wire.PeerID, sour
 	}
 
 	if request.MaxReleases > 0 {
-		releases, err := source.Releases(request.ReleaseFrom, int(request.MaxReleases))
+		releases, err := a.source.Releases(request.ReleaseFrom, int(request.MaxReleases))
 		if err != nil {
 			return wire.HeadResponse{}, fmt.Errorf("read releases from version %d: %w", request.ReleaseFrom, err)
 		}
@@ -96,14 +113,14 @@ func answer(request wire.HeadRequest, networkID wire.CID, self wire.PeerID, sour
 	}
 	cursors := request.Cursors
 	if len(cursors) == 0 {
-		cursors = []wire.Cursor{{Peer: self}}
+		cursors = []wire.Cursor{{Peer: a.self}}
 	}
 	for _, c := range cursors {
 		left := int(request.MaxAnnouncements) - len(response.Announcements)
 		if left <= 0 {
 			break
 		}
-		announcements, err := source.Announcements(c.Peer, c.FromSequence, left)
+		announcements, err := a.source.Announcements(c.Peer, c.FromSequence, left)
 		if err != nil {
 			return wire.HeadResponse{}, fmt.Errorf("read announcements of %s from %d: %w", c.Peer, c.FromSequence, err)
 		}
