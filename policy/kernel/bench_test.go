@@ -59,7 +59,8 @@ func BenchmarkMatMul(b *testing.B) {
 		b.Run(fmt.Sprintf("%s/%dx%dx%d", s.name, s.m, s.n, s.k), func(b *testing.B) {
 			eachPath(b, func(b *testing.B) {
 				r := rand.New(rand.NewPCG(1, 2))
-				x, w, c := even(r, s.m*s.k), even(r, s.n*s.k), Alloc(s.m*s.n)
+				x, w, c := Alloc(s.m*s.k), even(r, s.n*s.k), Alloc(s.m*s.n)
+				copy(x, even(r, len(x)))
 				lda := s.k
 				if s.transA {
 					lda = s.m

@@ -27,17 +27,21 @@ var pathNames = [...]string{portable: "portable", avx2: "avx2", avx512: "avx512"
 var active atomic.Int32
 
 func init() {
-	best := supported[len(supported)-1]
-	if name := os.Getenv(Environment); name != "" {
-		p, err := lookup(name)
-		if err != nil {
-			// A node must not compute on a path its owner did not ask for, and there is no caller to return to.
-			fmt.Fprintf(os.Stderr, "%s: %v\n", Environment, err)
-			os.Exit(2)
-		}
-		best = p
+	p, err := choose(os.Getenv(Environment))
+	if err != nil {
+		// There is no caller to return to, and to go on would hide that the wish was not met.
+		fmt.Fprintf(os.Stderr, "%s: %v\n", Environment, err)
+		os.Exit(2)
 	}
-	active.Store(int32(best))
+	active.Store(int32(p))
+}
+
+// choose returns the named path, or the fastest one if the name is empty.
+func choose(name string) (path, error) {
+	if name == "" {
+		return supported[len(supported)-1], nil
+	}
+	return lookup(name)
 }
 
 func current() path { return path(active.Load()) }

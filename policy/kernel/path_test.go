@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"unsafe"
@@ -33,26 +31,19 @@ func TestUse(t *testing.T) {
 	}
 }
 
-// TestEnvironmentChoosesThePath runs this test binary again with the variable set.
+// TestEnvironmentChoosesThePath covers what the value of LIGHTSWARM_KERNEL does at start.
 func TestEnvironmentChoosesThePath(t *testing.T) {
-	const child = "KERNEL_TEST_CHILD"
-	if os.Getenv(child) != "" {
-		os.Stdout.WriteString("active=" + Active() + "\n")
-		return
+	names := Available()
+	if p, err := choose(""); err != nil || pathNames[p] != names[len(names)-1] {
+		t.Errorf("without a wish: %v, %v, want the fastest path", p, err)
 	}
-	run := func(value string) (string, error) {
-		cmd := exec.Command(os.Args[0], "-test.run", "^TestEnvironmentChoosesThePath$", "-test.v")
-		cmd.Env = append(os.Environ(), child+"=1", Environment+"="+value)
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
-	for _, name := range Available() {
-		if out, err := run(name); err != nil || !strings.Contains(out, "active="+name+"\n") {
-			t.Errorf("%s=%s: %v\n%s", Environment, name, err, out)
+	for _, name := range names {
+		if p, err := choose(name); err != nil || pathNames[p] != name {
+			t.Errorf("%q gives path %v, %v", name, p, err)
 		}
 	}
-	if out, err := run("fastest"); err == nil || !strings.Contains(out, `no kernel path "fastest" here`) {
-		t.Errorf("an unknown path was accepted: %v\n%s", err, out)
+	if _, err := choose("fastest"); err == nil || !strings.Contains(err.Error(), `no kernel path "fastest" here`) {
+		t.Errorf("an unknown path gives %v", err)
 	}
 }
 
