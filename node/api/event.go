@@ -79,32 +79,52 @@ type VerdictEvent struct {
 	Version  uint64 `json:"version"`
 	Rollouts int    `json:"rollouts"`
 	Accepted bool   `json:"accepted"`
-	// Reason is a stable word for why the bundle was refused; empty if it was accepted.
-	Reason string `json:"reason,omitempty"`
+	// Reason is a stable word: accepted, or why the bundle was refused.
+	Reason string `json:"reason"`
+	// Detail says more in words; absent when there is no more to say.
+	Detail string `json:"detail,omitempty"`
 }
 
-// StepEvent is one training step.
+// StepEvent is one training step. Package learner defines every number (see learner.Step).
 type StepEvent struct {
 	// Version is the release that the step made.
 	Version uint64 `json:"version"`
-	// Groups were consumed; ZeroVariance of them taught nothing because all their rollouts had the same return.
-	Groups       int `json:"groups"`
-	ZeroVariance int `json:"zero_variance"`
-	Rollouts     int `json:"rollouts"`
-	Tokens       int `json:"tokens"`
-	// Reward is the mean return of the consumed rollouts.
-	Reward float64 `json:"reward"`
-	// ClipFraction is the share of trained tokens whose gradient the loss clipped to nothing.
-	ClipFraction float64 `json:"clip_fraction"`
-	Entropy      float64 `json:"entropy"`
-	// KLBehaviour is the mean over trained tokens of log(mu) - log(policy), mu being the behaviour policy.
-	KLBehaviour float64 `json:"kl_behaviour"`
-	GradNorm    float64 `json:"grad_norm"`
-	// Lag counts the consumed groups by lag: Lag[i] groups had lag i.
-	Lag []int `json:"lag"`
-	// AcceptedRollouts is the running total of admitted rollouts when the step ended.
-	AcceptedRollouts uint64  `json:"accepted_rollouts"`
-	Seconds          float64 `json:"seconds"`
+	Final   bool   `json:"final"`
+	// WaitedSeconds went by until the step had its groups, TrainedSeconds from there to the durable checkpoint.
+	WaitedSeconds  float64 `json:"waited_seconds"`
+	TrainedSeconds float64 `json:"trained_seconds"`
+
+	// Groups were used up, of which Learned had advantages to learn from; Peers is how many peers they came from.
+	Groups  int `json:"groups"`
+	Learned int `json:"learned"`
+	Peers   int `json:"peers"`
+	// Rollouts have a reward, of mean RewardMean; Solved is the share of them with the largest reward there is.
+	Rollouts   int     `json:"rollouts"`
+	RewardMean float64 `json:"reward_mean"`
+	Solved     float64 `json:"solved"`
+	// Lags counts Groups by lag, Drops those that nothing was learned from by reason.
+	Lags  map[uint64]int `json:"lags"`
+	Drops map[string]int `json:"drops"`
+
+	Tokens        int     `json:"tokens"`
+	TrainedTokens int     `json:"trained_tokens"`
+	Loss          float64 `json:"loss"`
+	// Clipped is the share of trained tokens whose gradient a bound changed.
+	Clipped float64 `json:"clipped"`
+	KL      float64 `json:"kl"`
+	Entropy float64 `json:"entropy"`
+	// GradientNorm is the largest norm of a minibatch's gradient before clipping.
+	GradientNorm float64 `json:"gradient_norm"`
+	LearningRate float64 `json:"learning_rate"`
+	// Skipped says why the weights did not change; absent when they did.
+	Skipped string `json:"skipped,omitempty"`
+
+	// Waiting groups were left for the next step; Quota is what the release asks of each of Active nodes.
+	Waiting int    `json:"waiting"`
+	Active  int    `json:"active"`
+	Quota   uint32 `json:"quota"`
+	// GroupsTrained is how many groups the chain has learned from so far.
+	GroupsTrained uint64 `json:"groups_trained"`
 }
 
 // ProblemEvent is a failure that the node goes on without.

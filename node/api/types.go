@@ -89,54 +89,69 @@ type Run struct {
 	Rewards map[string]float64 `json:"rewards"`
 }
 
-// LearnerStatus is what a learner did, across restarts.
+// LearnerStatus is what a learner did.
 type LearnerStatus struct {
-	// Version is the newest that the learner made; Steps counts training steps.
+	// Version is the newest that the learner made.
 	Version uint64 `json:"version"`
-	Steps   int    `json:"steps"`
-	// Waiting counts the accepted groups that are not consumed yet; Wanted is what the next step needs.
-	Waiting int `json:"waiting"`
-	Wanted  int `json:"wanted"`
-	// GroupsTrained and TokensTrained count what was consumed.
+	// Queued announcements wait for their fetch, Fetching bundles are on their way to the store, Waiting groups to be
+	// trained on; a step takes Batch of them.
+	Queued   int `json:"queued"`
+	Fetching int `json:"fetching"`
+	Waiting  int `json:"waiting"`
+	Batch    int `json:"batch"`
+	// GroupsTrained and TokensTrained count what the chain has learned from.
 	GroupsTrained uint64 `json:"groups_trained"`
 	TokensTrained uint64 `json:"tokens_trained"`
-	// Verdicts counts bundles by what became of them: "accepted", or the reason of a refusal or drop.
-	Verdicts    map[string]uint64 `json:"verdicts"`
-	Evaluations []Evaluation      `json:"evaluations"`
-	// Finished says that the final version is out and evaluated.
+	// Reasons counts what became of bundles since the chain began: "accepted", or why one was refused or not used.
+	Reasons map[string]uint64 `json:"reasons"`
+	// RolloutsAccepted and RolloutsRefused count the rollouts of training bundles since the node started.
+	RolloutsAccepted uint64            `json:"rollouts_accepted"`
+	RolloutsRefused  map[string]uint64 `json:"rollouts_refused"`
+	Evaluations      []Evaluation      `json:"evaluations"`
+	// Finished says that the last version is out and its evaluation is complete or given up.
 	Finished bool `json:"finished"`
 }
 
 // Evaluation is one version measured on held-out tasks.
 type Evaluation struct {
 	Version uint64 `json:"version"`
-	// Purpose is evaluate-sampled or evaluate-greedy.
+	// Purpose is that of the bundles: sampled or greedy evaluation.
 	Purpose string `json:"purpose"`
-	// Tasks have a result; Expected is how many a complete evaluation has.
-	Tasks    int `json:"tasks"`
-	Expected int `json:"expected"`
-	// Success is the share of the tasks with the environment's highest reward, Reward their mean reward.
-	Success  float64 `json:"success"`
-	Reward   float64 `json:"reward"`
-	Complete bool    `json:"complete"`
+	// Tasks have a result, of Expected.
+	Tasks    int  `json:"tasks"`
+	Expected int  `json:"expected"`
+	Complete bool `json:"complete"`
+	// Success is the share of the tasks that were solved, within Low and High with 95% confidence (Wilson).
+	Success float64 `json:"success"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+	// RewardMean is the mean reward.
+	RewardMean float64 `json:"reward_mean"`
 }
 
-// Peer is another member of the network.
+// Peer is a connected peer.
 type Peer struct {
-	ID        string `json:"id"`
-	Connected bool   `json:"connected"`
-	// Addresses are those of its connections.
-	Addresses []string `json:"addresses"`
-	// Learner says that the charter lets it sign releases.
+	ID string `json:"id"`
+	// Address is that of the oldest connection; Inbound says that the peer dialled it, Limited that it runs through a
+	// relay and carries control traffic only.
+	Address string    `json:"address"`
+	Inbound bool      `json:"inbound"`
+	Limited bool      `json:"limited"`
+	Since   time.Time `json:"since"`
+	// Member says that the peer has shown to be of this network, Learner that the charter lets it sign releases.
+	Member  bool `json:"member"`
 	Learner bool `json:"learner"`
-	// Roles, HeadVersion, NextSequence and AgentVersion are what it last said of itself; LastPresence is when.
-	Roles        []string  `json:"roles"`
-	HeadVersion  uint64    `json:"head_version"`
+	// HeadVersion is the newest version that the peer said it knows.
+	HeadVersion uint64 `json:"head_version"`
+	// Roles, NextSequence and AgentVersion are what it last said of itself, at LastPresence; absent before.
+	Roles        []string  `json:"roles,omitempty"`
 	NextSequence uint64    `json:"next_sequence"`
-	AgentVersion string    `json:"agent_version"`
+	AgentVersion string    `json:"agent_version,omitempty"`
 	LastPresence time.Time `json:"last_presence,omitzero"`
-	// RoundTripMS is the newest measured round trip in milliseconds; 0 if none was measured.
+	// RoundTripMS is a moving average of round trips in milliseconds; 0 if none was measured.
 	RoundTripMS float64 `json:"round_trip_ms"`
+	// Score is the gossip score.
+	Score float64 `json:"score"`
 }
 
 // LedgerEntry says what a version was trained on.

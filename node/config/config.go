@@ -40,6 +40,10 @@ type P2P struct {
 	MDNS bool
 	// DHT finds members through a Kademlia table that only members of Lightswarm networks take part in.
 	DHT bool
+	// NATPortMap asks the router for an inbound port (UPnP, NAT-PMP).
+	NATPortMap bool
+	// Relay lets others reach this node through members that relay, for control traffic. Nothing depends on it.
+	Relay bool
 }
 
 // Store bounds what the node keeps on disk.
@@ -103,9 +107,11 @@ func Default() Config {
 	return Config{
 		Roles: []Role{RoleRollout},
 		P2P: P2P{
-			Listen: []string{"/ip4/0.0.0.0/tcp/0", "/ip4/0.0.0.0/udp/0/quic-v1"},
-			MDNS:   true,
-			DHT:    true,
+			Listen:     []string{"/ip4/0.0.0.0/tcp/0", "/ip4/0.0.0.0/udp/0/quic-v1"},
+			MDNS:       true,
+			DHT:        true,
+			NATPortMap: true,
+			Relay:      true,
 		},
 		Store:   Store{MaxBlockBytes: 4 << 30},
 		API:     API{Address: "127.0.0.1:0"},

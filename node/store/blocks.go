@@ -69,14 +69,7 @@ func (s *Store) Put(cid wire.CID, data []byte) error {
 
 // PutPinned keeps blocks durably and pins them in the set, in one change.
 func (s *Store) PutPinned(set string, blocks map[wire.CID][]byte) error {
-	return s.update(durable, func(t *transaction) error {
-		for cid, data := range blocks {
-			if err := errors.Join(t.pin(set, cid), t.putBlock(cid, data)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return s.update(durable, func(t *transaction) error { return t.putPinned(set, blocks) })
 }
 
 // BlockBytes is the sum of all blocks' bytes.
@@ -84,6 +77,18 @@ func (s *Store) BlockBytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.blockBytes
+}
+
+func (t *transaction) putPinned(set string, blocks map[wire.CID][]byte) error {
+	for cid, data := range blocks {
+		if err := t.pin(set, cid); err != nil {
+			return err
+		}
+		if err := t.putBlock(cid, data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // putBlock adds a block if it is new.

@@ -66,26 +66,28 @@ func (s *Store) checkSchema() error {
 	return nil
 }
 
-// Bind ties the database to a network: counters and sequence numbers mean nothing in another. Binding again to the
-// same network does nothing; binding to another one is ErrOtherNetwork.
-func (s *Store) Bind(network wire.CID) error {
+// NetworkSet pins the blocks that Bind was given.
+const NetworkSet = "network"
+
+// Bind ties the database to a network, since counters and sequence numbers mean nothing in another, and keeps blocks that
+// belong to the network as such, in one change. Binding again to the same network keeps more blocks; binding to another
+// one is ErrOtherNetwork.
+func (s *Store) Bind(network wire.CID, blocks map[wire.CID][]byte) error {
 	return s.update(durable, func(t *transaction) error {
 		bound, ok, err := get(t, networkKey)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if !ok {
+		case !ok:
 			t.put(networkKey, network.Bytes())
-			return nil
+		case string(bound) != string(network.Bytes()):
+			id, err := wire.ParseCID(bound)
+			if err != nil {
+				return fmt.Errorf("damaged network id in the database: %w", err)
+			}
+			return fmt.Errorf("%w, %s: use another one with --data", ErrOtherNetwork, id)
 		}
-		if string(bound) == string(network.Bytes()) {
-			return nil
-		}
-		id, err := wire.ParseCID(bound)
-		if err != nil {
-			return fmt.Errorf("damaged network id in the database: %w", err)
-		}
-		return fmt.Errorf("%w, %s: use another one with --data", ErrOtherNetwork, id)
+		return t.putPinned(NetworkSet, blocks)
 	})
 }
 

@@ -20,6 +20,8 @@ type Options struct {
 	Self wire.PeerID
 	// MaxBlockBytes bounds the sum of all blocks' bytes, pinned and unpinned.
 	MaxBlockBytes int64
+	// InMemory keeps everything in memory, gone after Close.
+	InMemory bool
 	// FileSystem is the operating system's if nil. Tests inject faults with it.
 	FileSystem vfs.FS
 	// Log receives what the database has to say. Optional.
@@ -60,7 +62,10 @@ type state struct {
 
 // Open opens or creates the database.
 func Open(o Options) (*Store, error) {
-	if o.FileSystem == nil {
+	switch {
+	case o.InMemory:
+		o.FileSystem = vfs.NewMem()
+	case o.FileSystem == nil:
 		o.FileSystem = vfs.Default
 	}
 	if o.Log == nil {

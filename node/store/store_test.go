@@ -64,15 +64,21 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 func TestBindRefusesAnotherNetwork(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openOn(t, fs, 1000)
-	mine, _ := sample(1)
+	mine, charter := sample(1)
 	other, _ := sample(2)
 	if _, bound, err := s.Network(); bound || err != nil {
 		t.Fatalf("a new store is bound: %v", err)
 	}
-	must(t, s.Bind(mine), s.Bind(mine), s.Close())
+	must(t, s.Bind(mine, map[wire.CID][]byte{mine: charter}), s.Bind(mine, nil), s.Close())
 	s = openOn(t, fs, 1000)
-	if err := s.Bind(other); !errors.Is(err, ErrOtherNetwork) || !strings.Contains(err.Error(), mine.String()) {
+	if err := s.Bind(other, nil); !errors.Is(err, ErrOtherNetwork) || !strings.Contains(err.Error(), mine.String()) {
 		t.Errorf("bind to another network: %v", err)
+	}
+	if got, err := s.Get(mine); string(got) != string(charter) || err != nil {
+		t.Errorf("the charter is %q, %v", got, err)
+	}
+	if pinned, err := s.Pinned(NetworkSet); len(pinned) != 1 || err != nil {
+		t.Errorf("%d blocks of the network are pinned, %v", len(pinned), err)
 	}
 	if got, bound, err := s.Network(); got != mine || !bound || err != nil {
 		t.Errorf("bound to %v, %v, %v", got, bound, err)

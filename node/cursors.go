@@ -1,0 +1,92 @@
+package node
+
+import (
+	"sync"
+
+	"github.com/lightswarm/lightswarm/node/store"
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+// maxJudgedAhead is how many verdicts of one peer are remembered beyond a missing one. Then the missing announcement is
+// given up on.
+const maxJudgedAhead = 4096
+
+// cursors remembers, for each peer, up to which sequence the learner has decided on every announcement, so that a
+// restarted node pulls again what it had not got round to. It is safe for concurrent use.
+type cursors struct {
+	store *store.Store
+
+	mu     sync.Mutex
+	byPeer map[wire.PeerID]*cursor // guarded by mu
+}
+
+type cursor struct {
+	next  uint64          // all below are judged
+	ahead map[uint64]bool // judged, and above next
+}
+
+func newCursors(s *store.Store) *cursors {
+	return &cursors{store: s, byPeer: make(map[wire.PeerID]*cursor)}
+}
+
+// next is the first sequence of a peer's announcements that is not decided.
+func (c *cursors) next(p wire.PeerID) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, err := c.of(p)
+	if err != nil {
+		return 0 // What was decided before is only refused as a duplicate.
+	}
+	return known.next
+}
+
+// judged notes that an announcement is decided, durably if it was accepted.
+func (c *cursors) judged(p wire.PeerID, sequence uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, err := c.of(p)
+	if err != nil {
+		return err
+	}
+	if !known.judge(sequence) {
+		return nil
+	}
+	return c.store.SetCursor(p, known.next)
+}
+
+// of returns a peer's cursor, from the store the first time. c.mu is held.
+func (c *cursors) of(p wire.PeerID) (*cursor, error) {
+	if known := c.byPeer[p]; known != nil {
+		return known, nil
+	}
+	next, err := c.store.Cursor(p)
+	if err != nil {
+		return nil, err
+	}
+	c.byPeer[p] = &cursor{next: next, ahead: make(map[uint64]bool)}
+	return c.byPeer[p], nil
+}
+
+// judge notes one sequence and reports whether next moved.
+func (c *cursor) judge(sequence uint64) (moved bool) {
+	if sequence < c.next {
+		return false
+	}
+	c.ahead[sequence] = true
+	if len(c.ahead) > maxJudgedAhead {
+		for first := range c.ahead {
+			c.next = first
+			break
+		}
+		for sequence := range c.ahead {
+			c.next = min(c.next, sequence)
+		}
+		moved = true
+	}
+	for c.ahead[c.next] {
+		delete(c.ahead, c.next)
+		c.next++
+		moved = true
+	}
+	return moved
+}

@@ -1,0 +1,107 @@
+package node
+
+import (
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/base"
+	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+// Founding says what network to make. Start from DefaultFounding.
+type Founding struct {
+	Name string
+	// Learners may sign releases besides the founder.
+	Learners []wire.PeerID
+	// Environments are trained on. They must be in the node's set.
+	Environments []wire.EnvironmentRef
+	// Base is version 0; nil means the policy that is built into the program.
+	Base       *policy.Snapshot
+	Rollout    wire.RolloutRules
+	Evaluation wire.EvaluationRules
+	// Created and Nonce make networks of the same rules distinct; zero values mean now and a random one.
+	Created time.Time
+	Nonce   []byte
+}
+
+// DefaultFounding returns a network of these environments with rules that suit the built-in policy.
+func DefaultFounding(name string, environments ...env.Environment) (Founding, error) {
+	f := Founding{
+		Name: name,
+		Rollout: wire.RolloutRules{
+			GroupSize:           8,
+			MaxCalls:            4,
+			MaxCompletionTokens: 48,
+			Sampling:            wire.Sampling{Temperature: 1},
+			MaxLag:              3,
+			GroupsPerVersion:    8,
+		},
+		Evaluation: wire.EvaluationRules{Tasks: 256, BlockTasks: 32},
+	}
+	for _, e := range environments {
+		reference, err := env.Reference(e)
+		if err != nil {
+			return Founding{}, fmt.Errorf("found network %q: %w", name, err)
+		}
+		f.Environments = append(f.Environments, reference)
+	}
+	return f, nil
+}
+
+// charter signs the network's charter and returns it with every block that belongs to the network: the charter itself,
+// the base policy and the environments' manifests.
+func (f Founding) charter(key wire.Key, environments *env.Set) (wire.SignedCharter, map[wire.CID][]byte, error) {
+	fail := func(err error) (wire.SignedCharter, map[wire.CID][]byte, error) {
+		return wire.SignedCharter{}, nil, fmt.Errorf("found network %q: %w", f.Name, err)
+	}
+	if f.Base == nil {
+		var err error
+		if f.Base, err = base.Load(); err != nil {
+			return fail(err)
+		}
+	}
+	if f.Created.IsZero() {
+		f.Created = time.Now()
+	}
+	if f.Nonce == nil {
+		f.Nonce = make([]byte, 16)
+		rand.Read(f.Nonce)
+	}
+	anchor, list, err := f.Base.Encode()
+	if err != nil {
+		return fail(err)
+	}
+	blocks := make(map[wire.CID][]byte, len(list)+2)
+	for _, b := range list {
+		blocks[b.CID] = b.Data
+	}
+	for _, reference := range f.Environments {
+		e, err := environments.Get(reference.Manifest)
+		if err != nil {
+			return fail(fmt.Errorf("environment %q: %w", reference.Name, err))
+		}
+		manifest, err := wire.EncodeManifest(e.Manifest())
+		if err != nil {
+			return fail(err)
+		}
+		blocks[reference.Manifest] = manifest
+	}
+	charter, err := wire.SignCharter(key, wire.Charter{
+		Name:         f.Name,
+		Created:      f.Created,
+		Nonce:        f.Nonce,
+		Learners:     append([]wire.PeerID{key.Peer()}, f.Learners...),
+		Environments: f.Environments,
+		Base:         wire.PolicyRef{Digest: f.Base.Digest(), StateDigest: f.Base.State, Anchor: anchor},
+		Rollout:      f.Rollout,
+		Evaluation:   f.Evaluation,
+	})
+	if err != nil {
+		return fail(err)
+	}
+	blocks[charter.ID] = charter.Raw
+	return charter, blocks, nil
+}

@@ -1,0 +1,135 @@
+package node
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/lightswarm/lightswarm/p2p/block"
+	"github.com/lightswarm/lightswarm/p2p/discovery"
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+const (
+	// joinAttempt is how long one member has to answer a newcomer.
+	joinAttempt = 20 * time.Second
+	// joinRetry is the pause before the members that are known are asked again.
+	joinRetry = 3 * time.Second
+	// joinCandidates bounds the members that wait to be asked.
+	joinCandidates = 64
+)
+
+// joiner gets what a node must have before it can take part in a network: the charter, whose CID is the network's id. It
+// needs no trust in whom it asks, because the id names the exact bytes.
+type joiner struct {
+	host    host.Host
+	network wire.CID
+	sources []discovery.Source
+	log     *slog.Logger
+}
+
+// newJoinHost returns a host that only dials.
+func newJoinHost(key ed25519.PrivateKey) (host.Host, error) {
+	private, err := crypto.UnmarshalEd25519PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("identity key: %w", err)
+	}
+	h, err := libp2p.New(libp2p.Identity(private), libp2p.NoListenAddrs, libp2p.DisableRelay(), libp2p.DisableMetrics())
+	if err != nil {
+		return nil, fmt.Errorf("start libp2p: %w", err)
+	}
+	return h, nil
+}
+
+// charter asks members as they are found, again and again, until one has the charter or ctx ends.
+func (j *joiner) charter(ctx context.Context) (wire.SignedCharter, error) {
+	exchange := block.New(j.host, block.NewMemoryStore(wire.MaxCharterBytes), block.Options{Log: j.log})
+	defer exchange.Close()
+
+	searching, stop := context.WithCancel(ctx)
+	found := make(chan peer.AddrInfo, joinCandidates)
+	searched := make(chan struct{})
+	go func() {
+		defer close(searched)
+		discovery.Run(searching, j.sources, func(info peer.AddrInfo) {
+			select {
+			case found <- info:
+			default: // There are plenty to ask.
+			}
+		}, j.log)
+	}()
+	defer func() {
+		stop()
+		<-searched
+	}()
+
+	known := map[peer.ID]peer.AddrInfo{}
+	var last error
+	for {
+		retry := time.NewTimer(joinRetry)
+		var ask []peer.AddrInfo
+		select {
+		case info := <-found:
+			if _, there := known[info.ID]; !there && len(known) < joinCandidates {
+				known[info.ID], ask = info, []peer.AddrInfo{info}
+			}
+		case <-retry.C:
+			for _, info := range known {
+				ask = append(ask, info)
+			}
+		case <-ctx.Done():
+			retry.Stop()
+			return wire.SignedCharter{}, j.failure(ctx, last)
+		}
+		retry.Stop()
+		for _, info := range ask {
+			charter, err := j.ask(ctx, exchange, info)
+			if err == nil {
+				return charter, nil
+			}
+			j.log.Info("a member did not send the charter; asking on", "peer", info.ID, "error", err)
+			last = err
+		}
+	}
+}
+
+// ask dials one member for the charter.
+func (j *joiner) ask(ctx context.Context, exchange *block.Exchange, info peer.AddrInfo) (wire.SignedCharter, error) {
+	ctx, cancel := context.WithTimeout(ctx, joinAttempt)
+	defer cancel()
+	if err := j.host.Connect(ctx, info); err != nil {
+		return wire.SignedCharter{}, err
+	}
+	raw, err := exchange.Fetch(ctx, j.network, []wire.PeerID{wire.PeerID(info.ID)}, wire.MaxCharterBytes)
+	if err != nil {
+		return wire.SignedCharter{}, err
+	}
+	return openCharter(j.network, raw)
+}
+
+// failure says why no charter came and what to do.
+func (j *joiner) failure(ctx context.Context, last error) error {
+	if last == nil {
+		return fmt.Errorf("join network %s: no member was found; give the address of one with --bootstrap: %w", j.network, context.Cause(ctx))
+	}
+	return fmt.Errorf("join network %s: no member sent its charter; check the id and that a member given with --bootstrap runs: %w (last: %w)", j.network, context.Cause(ctx), last)
+}
+
+// openCharter opens a charter and checks that it is the network's.
+func openCharter(network wire.CID, raw []byte) (wire.SignedCharter, error) {
+	charter, err := wire.OpenCharter(raw)
+	if err != nil {
+		return wire.SignedCharter{}, fmt.Errorf("network %s: %w", network, err)
+	}
+	if charter.ID != network {
+		return wire.SignedCharter{}, fmt.Errorf("network %s: the charter found is of network %s", network, charter.ID)
+	}
+	return charter, nil
+}

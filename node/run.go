@@ -1,0 +1,127 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lightswarm/lightswarm/node/api"
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+// monitorInterval is how often the node looks whether its phase has changed.
+const monitorInterval = 500 * time.Millisecond
+
+// errShutdown ends Run on request.
+var errShutdown = errors.New("shutdown was asked for")
+
+// Run works until ctx ends or Shutdown is called, which is nil, or until a part fails that the node cannot go on
+// without. A learner that is finished is no end: the node goes on serving what it made. Run is called once.
+func (n *Node) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// Services outlive the work that feeds them.
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+
+	var services, work sync.WaitGroup
+	start := func(group *sync.WaitGroup, ctx context.Context, name string, run func(context.Context) error) {
+		group.Go(func() {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
+				cancel(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	quiet := func(run func(context.Context)) func(context.Context) error {
+		return func(ctx context.Context) error {
+			run(ctx)
+			return nil
+		}
+	}
+	start(&services, serving, "network", n.network.Run)
+	start(&services, serving, "policies", quiet(n.policies.run))
+	start(&services, serving, "announcements", quiet(n.announcer.run))
+	start(&services, serving, "presence", quiet(n.presence.run))
+	if n.trainer != nil {
+		start(&work, ctx, "learner", n.runLearner)
+	}
+	if n.worker != nil {
+		start(&work, ctx, "rollout worker", n.worker.Run)
+	}
+	start(&services, serving, "monitor", quiet(n.monitor))
+
+	select {
+	case <-ctx.Done():
+	case <-n.stop:
+		cancel(errShutdown)
+	}
+	work.Wait()
+	stopServing()
+	services.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, errShutdown) && !errors.Is(cause, context.Canceled) {
+		return fmt.Errorf("node: %w", cause)
+	}
+	return nil
+}
+
+// runLearner trains until the chain is final and evaluated.
+func (n *Node) runLearner(ctx context.Context) error {
+	if err := n.trainer.learner.Run(ctx); err != nil {
+		return err
+	}
+	n.trainer.finished.Store(true)
+	return nil
+}
+
+// monitor makes the node's phase known whenever it changes.
+func (n *Node) monitor(ctx context.Context) {
+	ticker := time.NewTicker(monitorInterval)
+	defer ticker.Stop()
+	var last string
+	var version uint64
+	for {
+		if phase := n.phase(); phase != last {
+			last = phase
+			n.log.Info(phase)
+			n.events.Publish(api.Event{Type: api.EventPhase, Phase: &api.PhaseEvent{Phase: phase}})
+		}
+		// Others pace themselves by what this node runs.
+		if current, _ := n.policies.newest(); current != nil && current.Version != version {
+			version = current.Version
+			n.presence.hurry()
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// phase says what the node does or waits for.
+func (n *Node) phase() string {
+	head := n.head()
+	current, _ := n.policies.newest()
+	fetching := n.policies.fetching()
+	switch {
+	case n.trainer != nil && n.trainer.finished.Load():
+		return fmt.Sprintf("finished: version %d is final", head.Version)
+	case head == nil && n.network.Stats().Members == 0:
+		return "looking for members of the network"
+	case head == nil:
+		return "waiting for the first release"
+	case current == nil && fetching != nil:
+		return fmt.Sprintf("fetching the policy of version %d", fetching.release.Version)
+	case n.worker != nil:
+		s := n.worker.Stats()
+		return fmt.Sprintf("%s under version %d", s.Activity, s.Version)
+	case n.trainer != nil:
+		s := n.trainer.learner.Status()
+		return fmt.Sprintf("gathering groups for version %d", s.Head.Version+1)
+	case n.roles.Has(wire.RoleRelay):
+		return fmt.Sprintf("relaying, at version %d", head.Version)
+	}
+	return "running"
+}

@@ -1,0 +1,38 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/lightswarm/lightswarm/rollout"
+)
+
+// worker is the node's rollout role.
+type worker struct {
+	*rollout.Worker
+	network *rollout.Network
+}
+
+// openWorker makes the rollout worker. It fails if the charter has an environment that this program cannot run.
+func (n *Node) openWorker() (*worker, error) {
+	c := n.options.Config.Rollout
+	network := &rollout.Network{
+		ID:           n.charter.ID,
+		Charter:      &n.charter.Charter,
+		Environments: n.environments,
+		Timeout:      c.Timeout,
+		Log:          n.log,
+	}
+	w, err := rollout.NewWorker(rollout.WorkerConfig{
+		Peer:        n.key.Peer(),
+		Network:     network,
+		Policies:    n.policies,
+		Announcer:   n.announcer,
+		Counters:    n.store.Draws(),
+		Evaluations: &n.evaluations,
+		InFlight:    c.InFlight,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("this program cannot run rollouts of network %q; upgrade it, or leave out the rollout role: %w", n.charter.Name, err)
+	}
+	return &worker{w, network}, nil
+}
