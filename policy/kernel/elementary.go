@@ -85,7 +85,7 @@ func Pow(base, exponent float64) float64 {
 	return Exp64(float64(exponent * Log(base)))
 }
 
-// SinCos returns the sine and cosine of x radians, with an absolute error below 2e-16 for |x| <= 2**29 (Cephes). For
+// SinCos returns the sine and cosine of x radians, with an absolute error below 4e-16 for |x| <= 2**29 (Cephes). For
 // larger or infinite x, and for NaN, both results are NaN: no position times frequency is that large.
 func SinCos(x float64) (sin, cos float64) {
 	const (
