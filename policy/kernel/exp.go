@@ -22,7 +22,7 @@ var negInf = float32(math.Inf(-1))
 
 // Exp1 returns e**x.
 //
-// With n = round(x·log2 e) the result is p(x - n·ln 2)·2**n, p a polynomial. The relative error is below 1.2e-7 where
+// With n = round(x·log2 e) the result is p(x - n·ln 2)·2**n, p a polynomial. The relative error is below 8.5e-8 where
 // -126 <= n <= 127. The result is +Inf where n >= 128 (x above about 88.376) and +0 where n <= -127 (x below about
 // -87.683); where n = -126 it may be subnormal. Exp1(NaN) is NaN.
 func Exp1(x float32) float32 {

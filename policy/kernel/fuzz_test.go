@@ -88,7 +88,7 @@ func FuzzExp1(f *testing.F) {
 			if !(got >= 0) || x > 88.4 && !math.IsInf(got, 1) || x < -87.7 && got != 0 {
 				t.Fatalf("Exp1(%v) = %v", x, got)
 			}
-		case math.Abs(got-want) > 1.2e-7*want:
+		case math.Abs(got-want) > 8.5e-8*want:
 			t.Fatalf("Exp1(%v) = %v, want %v", x, got, want)
 		}
 	})
