@@ -352,6 +352,15 @@ func (n *Node) APIAddress() string {
 	return n.api.Address()
 }
 
+// Block implements api.Node: the block comes from the store, or else from other members.
+func (n *Node) Block(ctx context.Context, cid string) ([]byte, error) {
+	parsed, err := wire.ParseCIDString(cid)
+	if err != nil {
+		return nil, fmt.Errorf("block %q: %w", cid, err)
+	}
+	return n.network.Fetch(ctx, parsed, nil, wire.MaxBlockBytes)
+}
+
 // Subscribe implements api.Node.
 func (n *Node) Subscribe(buffer int) (<-chan api.Event, func()) { return n.events.Subscribe(buffer) }
 

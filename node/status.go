@@ -101,7 +101,21 @@ func (n *Node) Ledger(from uint64, limit int) ([]api.LedgerEntry, error) {
 	}
 	shown := make([]api.LedgerEntry, len(entries))
 	for i, e := range entries {
-		shown[i] = api.LedgerEntry{Version: e.Version, Release: e.Release.String(), Consumed: make([]string, len(e.Consumed))}
+		raw, _, err := n.store.Release(e.Version)
+		if err != nil {
+			return nil, err
+		}
+		release, err := wire.OpenRelease(raw)
+		if err != nil {
+			return nil, fmt.Errorf("read the release of version %d: %w", e.Version, err)
+		}
+		shown[i] = api.LedgerEntry{
+			Version: e.Version, Release: e.Release.String(), Policy: policy.Digest(release.Policy.Digest).String(),
+			Consumed: make([]string, len(e.Consumed)),
+		}
+		if release.Parent.Defined() {
+			shown[i].Parent = release.Parent.String()
+		}
 		for k, cid := range e.Consumed {
 			shown[i].Consumed[k] = cid.String()
 		}

@@ -190,7 +190,7 @@ func (o observer) Judged(a *wire.SignedAnnouncement, v learner.Verdict) {
 	}
 	o.n.events.Publish(api.Event{Type: api.EventVerdict, Verdict: &api.VerdictEvent{
 		CID: a.Bundle.String(), Peer: a.Signer.String(), Purpose: a.Purpose.String(), Version: a.PolicyVersion,
-		Rollouts: int(a.Rollouts), Accepted: v.Accepted(), Reason: string(v.Reason), Detail: v.Detail,
+		Rollouts: int(a.Rollouts), CompletionTokens: int(a.CompletionTokens), Accepted: v.Accepted(), Reason: string(v.Reason), Detail: v.Detail,
 	}})
 	if next := o.n.options.Observer; next != nil {
 		next.Judged(a, v)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,12 @@ func (f *fake) Peers() []Peer                                 { return []Peer{{I
 func (f *fake) Subscribe(n int) (<-chan Event, func())        { return f.events.Subscribe(n) }
 func (f *fake) Shutdown()                                     { close(f.shutdown) }
 func (f *fake) Ledger(v uint64, n int) ([]LedgerEntry, error) { return f.ledger(v, n) }
+func (f *fake) Block(_ context.Context, cid string) ([]byte, error) {
+	if cid != "bafkreione" {
+		return nil, errors.New("nobody has " + cid)
+	}
+	return []byte{0, 1, 2}, nil
+}
 
 const token = "0123456789abcdef"
 
@@ -84,6 +91,9 @@ func TestAnswers(t *testing.T) {
 	if err != nil || len(ledger) != 2 || ledger[0].Version != 4 || ledger[1].Version != 9 {
 		t.Errorf("ledger: %v, %v", ledger, err)
 	}
+	if block, err := c.Block(t.Context(), "bafkreione"); !bytes.Equal(block, []byte{0, 1, 2}) || err != nil {
+		t.Errorf("block: %v, %v", block, err)
+	}
 	if err := c.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -110,6 +120,7 @@ func TestRefusals(t *testing.T) {
 		"bad version":     {"GET", "/v1/ledger?from=-1", "", "Bearer " + token, 400, "bad_request"},
 		"too many":        {"GET", "/v1/ledger?limit=1001", "", "Bearer " + token, 400, "bad_request"},
 		"none":            {"GET", "/v1/ledger?limit=0", "", "Bearer " + token, 400, "bad_request"},
+		"no such block":   {"GET", "/v1/blocks/bafkreitwo", "", "Bearer " + token, 404, "not_found"},
 		"broken database": {"GET", "/v1/ledger", "", "Bearer " + token, 500, "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {

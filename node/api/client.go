@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -44,6 +45,20 @@ func (c *Client) Peers(ctx context.Context) ([]Peer, error) { return get[[]Peer]
 // Ledger asks for up to limit ledger entries of version from or above.
 func (c *Client) Ledger(ctx context.Context, from uint64, limit int) ([]LedgerEntry, error) {
 	return get[[]LedgerEntry](ctx, c, fmt.Sprintf("/v1/ledger?from=%d&limit=%d", from, limit))
+}
+
+// Block asks for the block of a CID.
+func (c *Client) Block(ctx context.Context, cid string) ([]byte, error) {
+	response, err := c.do(ctx, http.MethodGet, "/v1/blocks/"+url.PathEscape(cid))
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read the node's answer: %w", err)
+	}
+	return data, nil
 }
 
 // Shutdown asks the node to stop.

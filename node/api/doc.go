@@ -6,12 +6,13 @@
 //	GET  /v1/runs                      []Run, the newest version first
 //	GET  /v1/peers                     []Peer, ordered by id
 //	GET  /v1/ledger?from=0&limit=100   []LedgerEntry, ascending; limit is at most 1000
+//	GET  /v1/blocks/{cid}              a block's bytes, from the store or from other members
 //	GET  /v1/events                    server-sent events, each an Event
 //	GET  /metrics                      Prometheus text format
 //	POST /v1/shutdown                  202; the node stops as on an interrupt
 //
-// Every request carries "Authorization: Bearer TOKEN", the token of the data folder's api.token. Answers are JSON.
-// A refusal is an [Error] with the status code of its kind. Fields are only ever added within /v1: a reader ignores
+// Every request carries "Authorization: Bearer TOKEN", the token of the data folder's api.token. Answers are JSON,
+// but for blocks. A refusal is an [Error] with the status code of its kind. Fields are only ever added within /v1: a reader ignores
 // what it does not know.
 //
 // # Hardening

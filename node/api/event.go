@@ -78,7 +78,9 @@ type VerdictEvent struct {
 	Purpose  string `json:"purpose"`
 	Version  uint64 `json:"version"`
 	Rollouts int    `json:"rollouts"`
-	Accepted bool   `json:"accepted"`
+	// CompletionTokens is what the policy sampled in them.
+	CompletionTokens int  `json:"completion_tokens"`
+	Accepted         bool `json:"accepted"`
 	// Reason is a stable word: accepted, or why the bundle was refused.
 	Reason string `json:"reason"`
 	// Detail says more in words; absent when there is no more to say.

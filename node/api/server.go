@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Node is what the API shows. Its methods are safe for concurrent use and answer at once.
+// Node is what the API shows. Its methods are safe for concurrent use and, but for Block, answer at once.
 type Node interface {
 	Status() Status
 	// Runs has the newest version first.
@@ -27,6 +27,8 @@ type Node interface {
 	Peers() []Peer
 	// Ledger returns up to limit entries of version from or above, ascending.
 	Ledger(from uint64, limit int) ([]LedgerEntry, error)
+	// Block returns the block of a CID, which other members may have to send first.
+	Block(ctx context.Context, cid string) ([]byte, error)
 	// Subscribe returns the node's events from now on and a function that ends the subscription.
 	Subscribe(buffer int) (<-chan Event, func())
 	// Shutdown asks the node to stop and does not wait for it.
@@ -44,6 +46,7 @@ const (
 	readTimeout     = 10 * time.Second
 	writeTimeout    = 30 * time.Second
 	idleTimeout     = time.Minute
+	blockTimeout    = 8 * time.Second // less than a client waits
 	shutdownTimeout = 3 * time.Second
 	// keepAlive is how often a silent event stream shows that it is alive.
 	keepAlive = 15 * time.Second
@@ -128,6 +131,7 @@ func (s *Server) handler(metrics prometheus.Gatherer) http.Handler {
 	mux.HandleFunc("GET /v1/runs", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, http.StatusOK, list(s.node.Runs())) })
 	mux.HandleFunc("GET /v1/peers", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, http.StatusOK, list(s.node.Peers())) })
 	mux.HandleFunc("GET /v1/ledger", s.ledger)
+	mux.HandleFunc("GET /v1/blocks/{cid}", s.block)
 	mux.HandleFunc("GET /v1/events", s.events)
 	mux.HandleFunc("POST /v1/shutdown", func(w http.ResponseWriter, _ *http.Request) {
 		s.answer(w, http.StatusAccepted, struct{}{})
@@ -194,6 +198,21 @@ func number(r *http.Request, name string, standard uint64) (uint64, error) {
 		return standard, nil
 	}
 	return strconv.ParseUint(text, 10, 64)
+}
+
+// block answers with a block's bytes.
+func (s *Server) block(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), blockTimeout)
+	defer cancel()
+	data, err := s.node.Block(ctx, r.PathValue("cid"))
+	if err != nil {
+		s.refuse(w, http.StatusNotFound, "not_found", err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if _, err := w.Write(data); err != nil {
+		s.log.Debug("the local API could not answer", "error", err)
+	}
 }
 
 // events streams until the reader leaves, the node stops or the reader does not keep up with the connection.

@@ -157,8 +157,11 @@ type Peer struct {
 // LedgerEntry says what a version was trained on.
 type LedgerEntry struct {
 	Version uint64 `json:"version"`
-	// Release is the CID of the version's signed release.
+	// Release is the CID of the version's signed release, Parent that of the version before; empty for version 0.
 	Release string `json:"release"`
+	Parent  string `json:"parent"`
+	// Policy is the policy's digest in hexadecimal.
+	Policy string `json:"policy"`
 	// Consumed are the CIDs of the bundles that the step used up.
 	Consumed []string `json:"consumed"`
 }
