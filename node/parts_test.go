@@ -1,0 +1,130 @@
+package node
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/lightswarm/lightswarm/learner"
+	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/node/store"
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+// Whatever the order of verdicts, a cursor is the first sequence without one, and a new cursors knows it from the store.
+func TestCursorIsFirstUndecided(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := store.Open(store.Options{Folder: "db", InMemory: true, MaxBlockBytes: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		c := newCursors(s)
+		decided := map[uint64]bool{}
+		for _, sequence := range rapid.SliceOf(rapid.Uint64Range(0, 12)).Draw(t, "sequences") {
+			if err := c.judged("peer", sequence); err != nil {
+				t.Fatal(err)
+			}
+			decided[sequence] = true
+			first := uint64(0)
+			for decided[first] {
+				first++
+			}
+			if got, again := c.next("peer"), newCursors(s).next("peer"); got != first || again != first {
+				t.Fatalf("cursor is %d, from the store %d, want %d", got, again, first)
+			}
+		}
+	})
+}
+
+func TestCursorGivesUpOnAGap(t *testing.T) {
+	c := cursor{ahead: map[uint64]bool{}}
+	for sequence := range uint64(maxJudgedAhead) {
+		if c.judge(sequence + 1) {
+			t.Fatalf("moved to %d over a gap", c.next)
+		}
+	}
+	if !c.judge(maxJudgedAhead+1) || c.next != maxJudgedAhead+2 || len(c.ahead) != 0 {
+		t.Errorf("cursor is %d with %d ahead", c.next, len(c.ahead))
+	}
+}
+
+func TestStandings(t *testing.T) {
+	s := newStandings()
+	if got := s.score("unknown"); got != 0 {
+		t.Errorf("unknown peer: %v", got)
+	}
+	judge := func(p wire.PeerID, r learner.Reason, times int) {
+		for range times {
+			s.judge(p, learner.Verdict{Reason: r})
+		}
+	}
+	judge("good", learner.Admitted, 20)
+	judge("late", learner.Stale, 1000)
+	judge("repeats", learner.Duplicate, 1000)
+	judge("cheat", learner.WrongDraw, 20)
+	judge("turned", learner.Admitted, 100)
+	judge("turned", learner.LogProbRange, 10)
+	for p, want := range map[wire.PeerID][2]float64{
+		"good": {50, 50}, "late": {0, 0}, "repeats": {0, 0}, "cheat": {-100, -90}, "turned": {-100, -20},
+	} {
+		if got := s.score(p); got < want[0] || got > want[1] || math.IsNaN(got) {
+			t.Errorf("%s: %v, want %v to %v", p, got, want[0], want[1])
+		}
+	}
+}
+
+func TestEvaluationsAreBounded(t *testing.T) {
+	var e evaluations
+	announcement := func(version uint64, purpose wire.Purpose, block uint64) wire.Announcement {
+		return wire.Announcement{PolicyVersion: version, Purpose: purpose, Counter: block}
+	}
+	e.add(announcement(1, wire.PurposeTrain, 0), 4)
+	e.add(announcement(1, wire.PurposeEvaluateGreedy, 4), 4)
+	if len(e.versions) != 0 {
+		t.Error("training, or a block that does not exist, counts as an evaluation")
+	}
+	for version := range uint64(2 * keptEvaluations) {
+		e.add(announcement(version, wire.PurposeEvaluateSampled, 3), 4)
+	}
+	newest := uint64(2*keptEvaluations - 1)
+	if !e.Announced(newest, wire.PurposeEvaluateSampled, 3) || e.Announced(newest, wire.PurposeEvaluateGreedy, 3) || e.Announced(newest, wire.PurposeEvaluateSampled, 2) {
+		t.Error("wrong answer for the newest version")
+	}
+	if e.Announced(0, wire.PurposeEvaluateSampled, 3) || len(e.versions) != keptEvaluations {
+		t.Errorf("%d versions are kept", len(e.versions))
+	}
+}
+
+// The settings' defaults are those that the learner itself would choose.
+func TestDefaultsAgree(t *testing.T) {
+	settings, own := config.Default().Learner, learner.DefaultConfig()
+	if settings.Groups != own.Batch.Groups || settings.Patience != own.Batch.Patience ||
+		settings.LearningRate != own.Algorithm.Schedule.Peak || uint64(settings.EvaluateEvery) != own.EvaluateEvery ||
+		settings.FinalPatience != own.FinalPatience {
+		t.Errorf("settings: %+v, the learner's: %+v", settings, own)
+	}
+}
+
+func TestJoinCommandPrefersReachableAddresses(t *testing.T) {
+	const loopback, private, public, name = "/ip4/127.0.0.1/tcp/1", "/ip4/192.168.1.2/tcp/1", "/ip4/192.0.2.1/tcp/1", "/dns4/example.org/tcp/1"
+	for _, c := range []struct{ all, want []string }{
+		{[]string{loopback}, []string{loopback}},
+		{[]string{loopback, private}, []string{private}},
+		{[]string{loopback, private, public, name}, []string{public, name}},
+		{[]string{public, public, public, public, public}, []string{public, public, public, public}},
+		{nil, nil},
+	} {
+		got := bootstrapAddresses(c.all)
+		if len(got) != len(c.want) {
+			t.Errorf("of %v: %v, want %v", c.all, got, c.want)
+			continue
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Errorf("of %v: %v, want %v", c.all, got, c.want)
+			}
+		}
+	}
+}
