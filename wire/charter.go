@@ -214,7 +214,7 @@ func decodeCharter(payload []byte) (Charter, error) {
 	c := Charter{
 		Name:    m.Name,
 		Created: fromMillis(m.CreatedUnixMs),
-		Nonce:   m.Nonce,
+		Nonce:   append([]byte(nil), m.Nonce...), // none and empty are the same
 		Base:    f.policyRef("base", m.Base),
 		Rollout: RolloutRules{
 			GroupSize:           m.GetRollout().GetGroupSize(),
