@@ -95,7 +95,7 @@ func TestMajors(t *testing.T) {
 				t.Fatal(err)
 			}
 			decodeWith := func(major byte) error {
-				changed := b
+				var changed []byte
 				if d, ok := domains[f.name]; ok {
 					payload, _, err := Open(d, b)
 					if err != nil {
