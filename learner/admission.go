@@ -91,6 +91,7 @@ func (s *State) Release(b Behaviour) {
 			delete(s.versions, v)
 		}
 	}
+	// A training bundle that is announced again from here on is stale, and the board knows an evaluation's tasks.
 	oldest := s.Oldest()
 	maps.DeleteFunc(s.claims, func(_ wire.CID, c claim) bool {
 		if c.pending || c.version >= oldest {
@@ -117,11 +118,16 @@ func (s *State) Welcome(b Behaviour) {
 	s.welcome[b] = true
 }
 
-// Oldest is the first version whose bundles are still of use.
-func (s *State) Oldest() uint64 {
+// Oldest is the first version whose groups may be trained on, and whose bundles are remembered.
+func (s *State) Oldest() uint64 { return s.head - min(s.head, s.rules.MaxLag) }
+
+// OldestEvaluated is the first version that takes evaluation results.
+func (s *State) OldestEvaluated() uint64 {
 	oldest := s.head
-	for v := range s.versions {
-		oldest = min(oldest, v)
+	for v, b := range s.versions {
+		if b.Evaluate {
+			oldest = min(oldest, v)
+		}
 	}
 	return oldest
 }

@@ -106,14 +106,11 @@ func (b *Board) Add(e *bundle.Bundle) int {
 
 func has(set []byte, i uint64) bool { return i/8 < uint64(len(set)) && set[i/8]&(1<<(i%8)) != 0 }
 
-// Complete says whether every task of a block has a result, or the version takes no more.
+// Complete says whether every task of a block has a result, as long as its version takes results.
 func (b *Board) Complete(version uint64, purpose wire.Purpose, block uint64) bool {
 	t := b.tallies[tallyID{version, purpose}]
-	if t == nil || block >= uint64(draw.EvaluationBlocks(b.rules.Charter)) {
+	if t == nil || t.done == nil || block >= uint64(draw.EvaluationBlocks(b.rules.Charter)) {
 		return false
-	}
-	if t.done == nil {
-		return true
 	}
 	tasks := draw.EvaluationBlock(b.rules.Charter, int(block))
 	for i := range uint64(tasks.Tasks) {

@@ -201,7 +201,7 @@ func (l *Learner) commit(ctx context.Context, v version) error {
 		l.reasons[reason] += uint64(n)
 	}
 	l.state.Release(behaviour(v.release))
-	l.board.Close(l.state.Oldest())
+	l.board.Close(l.state.OldestEvaluated())
 	l.used = slices.Delete(l.used, 0, used)
 	l.head, l.totals, l.expired = v.release, v.totals, 0
 	return nil
