@@ -67,6 +67,6 @@
 // # Dictionaries
 //
 // go test ./wire/bundle -run TestDictionary -train makes the newest dictionary from testdata/training, and writes the
-// bundles there and in testdata/recorded anew with it. Once bundles of a network were written with a dictionary it
-// must not change: add the next number instead.
+// bundles there and in testdata/recorded anew with it; -update then does so with the golden ones. Once bundles of a
+// network were written with a dictionary it must not change: add the next number instead.
 package bundle
