@@ -96,7 +96,7 @@ type Tuning struct {
 	// ConnectionsLow and ConnectionsHigh are the connection manager's water marks: beyond high it closes connections
 	// down to low, never those to learners and bootstraps.
 	ConnectionsLow, ConnectionsHigh int
-	// MinConnections is how many connections a node tries to keep by dialling peers that it found.
+	// MinConnections is to how many members a node tries to stay connected by dialling peers that it found.
 	MinConnections int
 }
 

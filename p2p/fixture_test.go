@@ -154,10 +154,15 @@ func (n *node) release() wire.SignedRelease {
 	return r
 }
 
-// announce signs the node's next announcement, keeps it and gossips it.
+// announce signs the node's next announcement for the version that it has, keeps it and gossips it.
 func (n *node) announce() wire.SignedAnnouncement {
 	n.world.t.Helper()
-	a := signAnnouncement(n.world.t, n.key, n.world.network, n.source.count(n.key.Peer()), n.source.Head())
+	return n.announceFor(n.source.Head())
+}
+
+func (n *node) announceFor(version uint64) wire.SignedAnnouncement {
+	n.world.t.Helper()
+	a := signAnnouncement(n.world.t, n.key, n.world.network, n.source.count(n.key.Peer()), version)
 	n.source.keepAnnouncement(a)
 	n.publish(n.PublishAnnouncement, a.Raw)
 	return a
@@ -171,10 +176,13 @@ func (n *node) publish(publish func(context.Context, []byte) error, raw []byte) 
 	}
 }
 
+// signedAt is the time in the n-th record of a peer: the same in every run, so that the records are too.
+func signedAt(n uint64) time.Time { return time.UnixMilli(946_684_800_000 + int64(n)*1000) }
+
 func signRelease(t testing.TB, key wire.Key, network wire.CID, version uint64) wire.SignedRelease {
 	t.Helper()
 	r := wire.Release{
-		Network: network, Version: version, Created: time.Now(), Evaluate: true,
+		Network: network, Version: version, Created: signedAt(version), Evaluate: true,
 		Policy: wire.PolicyRef{
 			Digest: [32]byte{1, byte(version)}, StateDigest: [32]byte{2, byte(version)}, Anchor: wire.SumCID([]byte{byte(version)}),
 		},
@@ -195,7 +203,7 @@ func signAnnouncement(t testing.TB, key wire.Key, network wire.CID, sequence, ve
 		Network: network, Sequence: sequence, Purpose: wire.PurposeTrain,
 		Bundle: wire.SumCID(fmt.Appendf(nil, "bundle %s %d", key.Peer(), sequence)), BundleBytes: 100,
 		PolicyVersion: version, PolicyDigest: [32]byte{1, byte(version)}, Environment: wire.SumCID([]byte("environment")),
-		Counter: sequence, Rollouts: 4, CompletionTokens: 64, Created: time.Now(),
+		Counter: sequence, Rollouts: 4, CompletionTokens: 64, Created: signedAt(sequence),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,10 @@ func newHost(cfg *Config, relays autorelay.PeerSource) (host.Host, error) {
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
 		libp2p.EnableAutoNATv2(),
+		// The detectors stop dialling UDP or IPv6 after a hundred failures, such as those of a night without a network,
+		// and then try one dial in a hundred.
+		libp2p.UDPBlackHoleSuccessCounter(nil),
+		libp2p.IPv6BlackHoleSuccessCounter(nil),
 		libp2p.DisableMetrics(), // The default registry would mix the hosts of one process.
 	}
 	if cfg.NATPortMap {

@@ -117,6 +117,13 @@ func (m *members) list() []peer.ID {
 	return slices.Sorted(maps.Keys(m.byPeer))
 }
 
+// count is how many members are connected.
+func (m *members) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.byPeer)
+}
+
 // trusted returns the connected members that were not caught lately.
 func (m *members) trusted() []peer.ID {
 	m.mu.Lock()

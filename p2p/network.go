@@ -137,8 +137,8 @@ func (n *Network) assemble(bootstraps []peer.AddrInfo) error {
 	for _, p := range keep {
 		n.host.ConnManager().Protect(p, "lightswarm")
 	}
-	n.dialer = discovery.NewDialer(n.host, keep, cfg.Tuning.MinConnections, n.random(1), n.log)
-	n.peers = discovery.NewExchange(n.host, cfg.Network, n.members.record, cfg.Tuning.MinConnections, n.random(2))
+	n.dialer = discovery.NewDialer(n.host, keep, n.members.count, cfg.Tuning.MinConnections, n.random(1), n.log)
+	n.peers = discovery.NewExchange(n.host, cfg.Network, n.members.record, n.members.count, cfg.Tuning.MinConnections, n.random(2))
 	n.sources = n.discoverySources(bootstraps)
 	n.puller = &puller{
 		host: n.host, rules: rules, view: v, memory: memory, intake: n.intake, members: n.members,

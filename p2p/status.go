@@ -123,6 +123,6 @@ func (n *Network) Stats() Stats {
 		},
 		Blocks:  n.blocks.Stats(),
 		Peers:   len(n.host.Network().Peers()),
-		Members: len(n.members.list()),
+		Members: n.members.count(),
 	}
 }

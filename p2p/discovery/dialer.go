@@ -27,13 +27,14 @@ const (
 )
 
 // Dialer keeps connections to members. Peers that it is told to keep are dialled whenever they are not connected,
-// for ever; others while there are fewer connections than wanted.
+// for ever; others while fewer members are connected than wanted.
 type Dialer struct {
-	host host.Host
-	keep map[peer.ID]bool
-	want int
-	rng  *rand.Rand // Used by Run alone.
-	log  *slog.Logger
+	host    host.Host
+	keep    map[peer.ID]bool
+	members func() int
+	want    int
+	rng     *rand.Rand // Used by Run alone.
+	log     *slog.Logger
 
 	mu         sync.Mutex
 	candidates map[peer.ID]*candidate // guarded by mu
@@ -46,9 +47,10 @@ type candidate struct {
 	dialling bool
 }
 
-// NewDialer returns a Dialer for a host that keeps the given peers connected, and up to want connections in all.
-func NewDialer(h host.Host, keep []peer.ID, want int, rng *rand.Rand, log *slog.Logger) *Dialer {
-	d := &Dialer{host: h, keep: make(map[peer.ID]bool), want: want, rng: rng, log: log, candidates: make(map[peer.ID]*candidate)}
+// NewDialer returns a Dialer for a host that keeps the given peers connected, and dials others while fewer than want
+// members are. Only those count that members counts, so that strangers who connect cannot fill a node up.
+func NewDialer(h host.Host, keep []peer.ID, members func() int, want int, rng *rand.Rand, log *slog.Logger) *Dialer {
+	d := &Dialer{host: h, keep: make(map[peer.ID]bool), members: members, want: want, rng: rng, log: log, candidates: make(map[peer.ID]*candidate)}
 	for _, p := range keep {
 		if p != h.ID() {
 			d.keep[p] = true
@@ -120,7 +122,7 @@ func (d *Dialer) due(now time.Time) []peer.ID {
 		}
 	}
 	d.rng.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-	missing := max(0, d.want-len(d.host.Network().Peers())-dialling)
+	missing := max(0, d.want-d.members()-dialling)
 	chosen := append(kept, others[:min(len(others), missing)]...)
 	chosen = chosen[:min(len(chosen), max(0, maxDials-dialling))]
 	for _, p := range chosen {

@@ -37,6 +37,7 @@ type Exchange struct {
 	host    host.Host
 	network wire.CID
 	record  func(peer.ID) []byte
+	members func() int
 	want    int
 	rng     *rand.Rand // Used by Run alone.
 	server  *stream.Server
@@ -44,9 +45,9 @@ type Exchange struct {
 
 // NewExchange returns an exchange that answers from now on, until Close. It tells others about connected peers for
 // which record returns a signed peer record, as it came in the identify exchange; for peers that are not members it
-// returns nil. Run asks often while the host has fewer than want connections and rarely beyond.
-func NewExchange(h host.Host, network wire.CID, record func(peer.ID) []byte, want int, rng *rand.Rand) *Exchange {
-	x := &Exchange{host: h, network: network, record: record, want: want, rng: rng}
+// returns nil. Run asks often while members counts fewer than want and rarely beyond.
+func NewExchange(h host.Host, network wire.CID, record func(peer.ID) []byte, members func() int, want int, rng *rand.Rand) *Exchange {
+	x := &Exchange{host: h, network: network, record: record, members: members, want: want, rng: rng}
 	x.server = stream.Serve(h, Protocol, stream.Limits{Total: 32, PerPeer: 2}, x.answer)
 	return x
 }
@@ -74,7 +75,7 @@ func (x *Exchange) Run(ctx context.Context, found func(peer.AddrInfo)) error {
 			}
 		}
 		interval := exchangeLater
-		if len(peers) < x.want {
+		if x.members() < x.want {
 			interval = exchangeSoon
 		}
 		pause = interval*3/4 + time.Duration(x.rng.Int64N(int64(interval/2)))

@@ -82,6 +82,7 @@ func (n *Net) Host(key ed25519.PrivateKey, at netip.AddrPort, mbit int, resource
 		n.quicReuse(at, link),
 		libp2p.ResourceManager(resources),
 		libp2p.DisableIdentifyAddressDiscovery(), // It stalls virtual time.
+		libp2p.UDPBlackHoleSuccessCounter(nil),   // A long partition would end all dialling.
 		libp2p.DisableRelay(),
 		libp2p.DisableMetrics(),
 	)

@@ -1,0 +1,7 @@
+package discovery
+
+// For tests.
+var (
+	OpenRecords = openRecords
+	Reachable   = reachable
+)
