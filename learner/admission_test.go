@@ -27,7 +27,9 @@ func admission(t testing.TB, n network, head uint64) *State {
 	return s
 }
 
-func digestOf(version uint64) policy.Digest { return policy.Digest{1, byte(version), byte(version >> 8)} }
+func digestOf(version uint64) policy.Digest {
+	return policy.Digest{1, byte(version), byte(version >> 8)}
+}
 
 func TestAdmitRefuses(t *testing.T) {
 	n := plainNetwork(t)

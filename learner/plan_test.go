@@ -1,0 +1,191 @@
+package learner
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/lightswarm/lightswarm/learner/advantage"
+	"github.com/lightswarm/lightswarm/learner/credit"
+	"github.com/lightswarm/lightswarm/learner/loss"
+	"github.com/lightswarm/lightswarm/wire"
+	"github.com/lightswarm/lightswarm/wire/bundle"
+)
+
+func planRules(t testing.TB, n network) *Rules {
+	t.Helper()
+	r, err := NewRules(n.charter, n.base, testContext, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// groupOf makes a group whose members get these rewards; a negative one marks an environment error.
+func groupOf(n network, counter uint64, lag uint64, rewards ...float32) group {
+	b := n.group(0, n.base.Digest(), key(1).Peer(), counter)
+	for i, r := range rewards {
+		b.Rollouts[i].Reward = r
+		if r < 0 {
+			b.Rollouts[i].Outcome, b.Rollouts[i].Reward = bundle.OutcomeEnvError, 0
+		}
+	}
+	return group{bundle: b, lag: lag}
+}
+
+func testAlgorithm() Algorithm {
+	a := DefaultAlgorithm()
+	a.Advantage = advantage.DrGRPO{}
+	return a
+}
+
+func TestPlanDropsWhatTeachesNothing(t *testing.T) {
+	n := plainNetwork(t)
+	rules := planRules(t, n)
+	p := testAlgorithm().plan(rules, []group{
+		groupOf(n, 0, 0, 1, 0, 1, 0),
+		groupOf(n, 1, 0, 1, 1, 1, 1),
+		groupOf(n, 2, 0, 0, 0, -1, 0),
+		groupOf(n, 3, 0, 1, -1, -1, -1),
+		groupOf(n, 4, 2, 1, 0.5, -1, 0),
+	})
+	if diff := cmp.Diff(map[Reason]int{ZeroVariance: 2, TooFewScored: 1}, p.drops); diff != "" {
+		t.Errorf("drops (-want +got):\n%s", diff)
+	}
+	if p.learned != 2 || p.rollouts != 15 || p.solved != 8 || p.rewards != 8.5 {
+		t.Errorf("learns from %d groups; %d rollouts, %d solved, rewards %v", p.learned, p.rollouts, p.solved, p.rewards)
+	}
+	if len(p.minibatches) != 2 || len(p.minibatches[0].rows) != 4 || len(p.minibatches[1].rows) != 3 {
+		t.Fatalf("minibatches %+v", p.minibatches)
+	}
+	// Group 0, then the flat groups in turn: 4+4+1 rollouts; group 4 and 3 of a flat group.
+	if a, b := p.minibatches[0].rollouts, p.minibatches[1].rollouts; a+b != 15 || a != 4+4+1 {
+		t.Errorf("%d and %d rollouts", a, b)
+	}
+	for _, r := range p.minibatches[1].rows {
+		if r.lag != 2 {
+			t.Errorf("a row of lag %d", r.lag)
+		}
+	}
+	got := []float64{}
+	for _, r := range p.minibatches[0].rows {
+		got = append(got, r.Advantages[0])
+	}
+	if diff := cmp.Diff([]float64{0.5, -0.5, 0.5, -0.5}, got); diff != "" {
+		t.Errorf("advantages (-want +got):\n%s", diff)
+	}
+}
+
+func TestPlanTrainsChosenRoles(t *testing.T) {
+	n := plainNetwork(t)
+	rules := planRules(t, n)
+	g := groupOf(n, 0, 0, 1, 0, 1, 0)
+	for i := range g.bundle.Rollouts {
+		g.bundle.Rollouts[i].Calls[0].Agent = "checker"
+	}
+	manifest := wire.EnvironmentManifest{RewardMax: 1, Agents: []string{"agent", "checker"}, TrainedAgents: []string{"agent"}}
+	rules.Manifests = map[wire.CID]wire.EnvironmentManifest{g.bundle.Environment: manifest}
+	p := testAlgorithm().plan(rules, []group{g})
+	for _, r := range p.minibatches[0].rows {
+		first := g.bundle.Rollouts[0].Calls
+		if want := int32(len(first[1].Prompt)); len(r.Positions) != len(first[1].Completion) || r.Positions[0] != want {
+			t.Errorf("trained positions %v, want those of the second call, from %d on", r.Positions, want)
+		}
+	}
+	manifest.TrainedAgents = []string{"nobody"}
+	rules.Manifests[g.bundle.Environment] = manifest
+	if p := testAlgorithm().plan(rules, []group{g}); p.drops[Untrained] != 1 || p.learned != 0 {
+		t.Errorf("drops %v", p.drops)
+	}
+}
+
+// share gives a rollout's whole return to its last call.
+type lastCall struct{}
+
+func (lastCall) Assign(r credit.Rollout) []float64 {
+	returns := make([]float64, len(r.Calls))
+	returns[len(returns)-1] = r.Reward
+	return returns
+}
+
+// An assigner that tells calls apart gives them advantages of their own, against the same baseline over rollouts.
+func TestPlanPerCallReturns(t *testing.T) {
+	n := plainNetwork(t)
+	a := testAlgorithm()
+	a.Credit, a.Minibatches = lastCall{}, 1
+	p := a.plan(planRules(t, n), []group{groupOf(n, 0, 0, 1, 0, 1, 0)})
+	// The rollouts' returns are 0.5, 0, 0.5, 0: the baseline is 0.25.
+	r := p.minibatches[0].rows[0]
+	if first, last := r.Advantages[0], r.Advantages[len(r.Advantages)-1]; first != -0.25 || last != 0.75 {
+		t.Errorf("advantages %v for the first call and %v for the last", first, last)
+	}
+}
+
+// With the mean over rollouts, the weights of a rollout's tokens add up to its part of the minibatch whatever its
+// length, and whatever the number of its rows.
+func TestPlanWeighsRolloutsAlike(t *testing.T) {
+	n := plainNetwork(t)
+	rules := planRules(t, n)
+	rapid.Check(t, func(t *rapid.T) {
+		var groups []group
+		for i := range rapid.IntRange(1, 6).Draw(t, "groups") {
+			g := groupOf(n, uint64(i), 0, 1, 0, 1, 0)
+			for j := range g.bundle.Rollouts {
+				calls := &g.bundle.Rollouts[j].Calls
+				if rapid.Bool().Draw(t, "changed history") {
+					(*calls)[1].Prompt[0]++
+				}
+				*calls = (*calls)[:rapid.IntRange(1, 2).Draw(t, "calls")]
+			}
+			groups = append(groups, g)
+		}
+		a := testAlgorithm()
+		a.Minibatches = rapid.IntRange(1, 3).Draw(t, "minibatches")
+		total := 0
+		for _, m := range a.plan(rules, groups).minibatches {
+			sums := make([]float64, len(m.lengths))
+			for _, r := range m.rows {
+				sums[r.rollout] += r.weight * float64(len(r.Positions))
+			}
+			for _, s := range sums {
+				if math.Abs(s-1/float64(m.rollouts)) > 1e-12 {
+					t.Fatalf("a rollout weighs %v of %d", s, m.rollouts)
+				}
+			}
+			total += len(sums)
+		}
+		if total != 4*len(groups) {
+			t.Fatalf("%d of %d rollouts are trained on", total, 4*len(groups))
+		}
+	})
+}
+
+// The gradient that a row is given is the derivative of the weighted loss that is reported.
+func TestTokenLossGradient(t *testing.T) {
+	n := plainNetwork(t)
+	p := testAlgorithm().plan(planRules(t, n), []group{groupOf(n, 0, 1, 1, 0, 1, 0)})
+	r := &p.minibatches[0].rows[1]
+	logProbs := make([]float32, len(r.LogProbs))
+	for i, recorded := range r.LogProbs {
+		logProbs[i] = recorded + float32(i-4)/32
+	}
+	gradient := make([]float32, len(logProbs))
+	entropies := make([]float32, len(logProbs))
+	s := tokenLoss(loss.Default, r, logProbs, entropies, gradient, true)
+	if s.trained != len(logProbs) || s.onPolicyTokens != 0 {
+		t.Errorf("%+v", s)
+	}
+	for i := range logProbs {
+		const h = 1.0 / 1024
+		up, down := append([]float32(nil), logProbs...), append([]float32(nil), logProbs...)
+		up[i] += h
+		down[i] -= h
+		scratch := make([]float32, len(logProbs))
+		want := (tokenLoss(loss.Default, r, up, entropies, scratch, true).loss - tokenLoss(loss.Default, r, down, entropies, scratch, true).loss) / (2 * h)
+		if math.Abs(float64(gradient[i])-want) > 1e-5 {
+			t.Errorf("token %d: gradient %v, difference %v", i, gradient[i], want)
+		}
+	}
+}
