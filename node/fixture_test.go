@@ -1,9 +1,7 @@
 package node
 
 import (
-	"bytes"
 	"context"
-	"crypto/ed25519"
 	"fmt"
 	"slices"
 	"sync"
@@ -27,11 +25,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // deadline bounds everything that a test waits for.
 const deadline = time.Minute
-
-// private returns the identity of made-up peer n.
-func private(n byte) ed25519.PrivateKey {
-	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize))
-}
 
 // parity is an environment of one call whose reward is whether the answer has an even number of bytes: even a policy of
 // random weights gets some of either.

@@ -151,7 +151,7 @@ func TestLocalAPI(t *testing.T) {
 	if ledger, err := client.Ledger(ctx, 1, 1); err != nil || len(ledger) != 1 || ledger[0].Version != 1 {
 		t.Errorf("ledger: %+v, %v", ledger, err)
 	}
-	checkMetrics(t, ctx, address, token)
+	checkMetrics(ctx, t, address, token)
 
 	if err := client.Shutdown(ctx); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestLocalAPI(t *testing.T) {
 }
 
 // checkMetrics checks that metrics are there and that no label names a peer or a CID.
-func checkMetrics(t *testing.T, ctx context.Context, address, token string) {
+func checkMetrics(ctx context.Context, t *testing.T, address, token string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {

@@ -214,6 +214,6 @@ func announceForever(folder string) {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(string(signed))
+		fmt.Fprintln(os.Stdout, string(signed))
 	}
 }
