@@ -12,8 +12,6 @@ type Sequence struct {
 
 // Check says whether a model of shape c can train on s.
 func (s *Sequence) Check(c Config) error {
-	// The last token is never fed, so a sequence may fill the context and have one token more to predict, but no
-	// decoder produces that one: prompt and completion share the context.
 	if len(s.Tokens) > c.Context {
 		return fmt.Errorf("sequence has %d tokens, the context is %d", len(s.Tokens), c.Context)
 	}

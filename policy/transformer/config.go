@@ -22,6 +22,11 @@ const (
 	maxHeadDim = 1 << 10
 	maxVocab   = 1 << 20
 	maxContext = 1 << 17
+
+	// maxRotary bounds the tables of rotary positions, Context*HeadDim numbers: 128 Ki positions of 128.
+	maxRotary = 1 << 24
+	// maxTokenBytes bounds the keys and values of one token.
+	maxTokenBytes = 4 << 20
 )
 
 // ErrConfig is wrapped by every error about a config that this package cannot run.
@@ -138,6 +143,12 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: rope_theta %v is outside 1..1e12", ErrConfig, c.RopeTheta)
 	case !(c.NormEpsilon >= 1e-12 && c.NormEpsilon <= 1):
 		return fmt.Errorf("%w: rms_norm_eps %v is outside 1e-12..1", ErrConfig, c.NormEpsilon)
+	}
+	if n := c.Context * c.HeadDim; n > maxRotary {
+		return fmt.Errorf("%w: %d positions of %d numbers each, the limit is %d together", ErrConfig, c.Context, c.HeadDim, maxRotary)
+	}
+	if n := CacheBytes(c, 1); n > maxTokenBytes {
+		return fmt.Errorf("%w: the keys and values of a token take %d bytes, the limit is %d", ErrConfig, n, maxTokenBytes)
 	}
 	if n := c.parameters(); n > MaxParameters {
 		return fmt.Errorf("%w: %d weights, the limit is %d", ErrConfig, n, MaxParameters)

@@ -61,6 +61,8 @@ func TestParseConfigRefuses(t *testing.T) {
 		{`"hidden_size": 576`, `"hidden_size": 1e30`},
 		{`"hidden_size": 576`, `"hidden_size": 65536`}, // too many weights
 		{`"num_hidden_layers": 30`, `"num_hidden_layers": 1000000`},
+		{`"use_cache": true`, `"head_dim": 1024, "max_position_embeddings": 65536`},
+		{`"num_key_value_heads": 3`, `"num_key_value_heads": 9, "head_dim": 1024, "num_hidden_layers": 200`},
 		{`"num_attention_heads": 9`, `"num_attention_heads": 10`},
 		{`"vocab_size": 49152`, `"vocab_size": -1`},
 		{`"max_position_embeddings": 2048`, `"max_position_embeddings": 100000000`},

@@ -81,6 +81,9 @@ func TestDecodingEqualsTraining(t *testing.T) {
 		c := drawConfig(t)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		p := lively(c, random.Uint64())
+		for i := range p.Flat { // a checkpoint in float32 is rounded by both
+			p.Flat[i] *= 1 + random.Float32()/1000
+		}
 		var batch []Sequence
 		for range rapid.IntRange(1, 6).Draw(t, "sequences") {
 			s := randomSequence(c, random, c.Context)

@@ -21,10 +21,13 @@ type modelLayer struct {
 	qkv, output, gateUp, down kernel.Packed
 }
 
-// NewModel packs p for inference. The model does not refer to p afterwards.
+// NewModel packs p, rounded to bf16, for inference. The model does not refer to p afterwards.
 func NewModel(p *Parameters) *Model {
+	p = p.Clone()
+	p.RoundBF16()
 	m := newModel(p.Config)
 	m.pack(p)
+	// What is not packed gets memory of its own, so that the clone can go.
 	clone := func(s *[]float32) { *s = append([]float32(nil), *s...) }
 	clone(&m.embed)
 	clone(&m.norm)

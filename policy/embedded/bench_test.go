@@ -1,0 +1,52 @@
+package embedded
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/transformer"
+)
+
+// BenchmarkGenerate runs groups of 8 calls on one prompt of 60 tokens with 40 tokens each, through sessions, on one
+// thread.
+func BenchmarkGenerate(b *testing.B) {
+	small := transformer.Config{
+		Hidden: 128, Layers: 4, Heads: 4, KVHeads: 4, HeadDim: 32, Intermediate: 352, Vocab: 265, Context: 256,
+		RopeTheta: 10000, NormEpsilon: 1e-6, TieEmbeddings: true,
+	}
+	for _, size := range []struct {
+		name   string
+		groups int
+	}{{"1call", 0}, {"8groups", 8}} {
+		b.Run(size.name, func(b *testing.B) {
+			_, session := open(b, Options{Threads: 1}, snapshot(b, small, 1))
+			members := 8
+			if size.groups == 0 {
+				members = 1
+			}
+			round := byte(0)
+			generated := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				round++
+				var all sync.WaitGroup
+				for g := range max(size.groups, 1) {
+					for m := range members {
+						all.Go(func() {
+							r := policy.Request{Prompt: prompt(60, int32(g)), MaxTokens: 40, Sampling: policy.Sampling{Temperature: 1}, Key: policy.SampleKey{byte(g), byte(m), round}}
+							r.Prompt[1] = int32(round) // a new task each round
+							if _, err := session.Generate(context.Background(), r); err != nil {
+								b.Error(err)
+							}
+						})
+						generated += 40
+					}
+				}
+				all.Wait()
+			}
+			b.ReportMetric(float64(generated)/b.Elapsed().Seconds(), "tok/s")
+		})
+	}
+}
