@@ -24,6 +24,7 @@ type Behaviour struct {
 type State struct {
 	rules Rules
 	head  uint64
+	ended bool
 	// versions are the ones whose bundles are still of use, by number.
 	versions map[uint64]Behaviour
 	// claims are the bundles that are being fetched, wait, or were used up under a recent version.
@@ -112,6 +113,9 @@ func (s *State) Versions() []Behaviour {
 	return all
 }
 
+// End makes the newest version the last: no more groups are trained on.
+func (s *State) End() { s.ended = true }
+
 // Welcome lets in training groups of a policy outside the chain.
 func (s *State) Welcome(b Behaviour) {
 	b.Evaluate = false
@@ -184,6 +188,9 @@ func (s *State) screenPolicy(a *wire.SignedAnnouncement) Verdict {
 func (s *State) timely(a *wire.SignedAnnouncement) Verdict {
 	lag := s.head - min(s.head, a.PolicyVersion)
 	if a.Purpose == wire.PurposeTrain {
+		if s.ended {
+			return Verdict{Ended, fmt.Sprintf("version %d is the last", s.head)}
+		}
 		if lag <= s.rules.MaxLag {
 			return Verdict{Reason: Admitted}
 		}

@@ -33,6 +33,9 @@ func (l *Learner) Offer(a wire.SignedAnnouncement) Verdict {
 	l.mu.Unlock()
 	if dropped != nil {
 		l.config.Observer.Judged(dropped.announcement, Verdict{Reason: QueueFull})
+		if dropped.announcement == &a {
+			return Verdict{Reason: QueueFull}
+		}
 	}
 	if !v.Accepted() {
 		l.config.Observer.Judged(&a, v)
@@ -111,7 +114,11 @@ func (l *Learner) dispatch(ctx context.Context, jobs chan<- job) {
 func (l *Learner) next() (j job, ok bool, retry time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.bytes >= l.config.Intake.Bytes || l.buffer.Len()+l.fetching >= l.config.Intake.Waiting {
+	full := l.buffer.Len()+l.fetching >= l.config.Intake.Waiting
+	if l.head.Final {
+		full = l.fetching >= l.config.Intake.Waiting // no group is stored any more
+	}
+	if full || l.bytes >= l.config.Intake.Bytes {
 		return job{}, false, time.Time{}
 	}
 	j, ok, retry = l.queue.pop(l.config.Now())

@@ -16,7 +16,7 @@ import (
 type Learner struct {
 	config Config
 	rules  Rules
-	decode bundle.Limits
+	decode bundle.Limits // what no valid bundle exceeds
 
 	mu       sync.Mutex
 	state    *State             // guarded by mu
@@ -60,12 +60,14 @@ func Open(ctx context.Context, c Config) (*Learner, error) {
 		return nil, fmt.Errorf("learner: %w", err)
 	}
 	rules.MaxPending = c.Intake.PeerPending
+	rollouts := int(max(c.Charter.Rollout.GroupSize, c.Charter.Evaluation.BlockTasks))
 	if c.MaxLag != nil {
 		rules.MaxLag = *c.MaxLag
 	}
 	l := &Learner{
 		config:  c,
 		rules:   rules,
+		decode:  bundle.Limits{Rollouts: rollouts, Tokens: rollouts * int(c.Charter.Rollout.MaxCalls) * rules.Context},
 		buffer:  NewBuffer(c.Batch),
 		queue:   newQueue(c.Intake.Queue, max(1, c.Intake.Fetches/2)),
 		reasons: make(map[Reason]uint64),
@@ -104,6 +106,9 @@ func (l *Learner) recover(ctx context.Context, r Recovery) error {
 	}
 	for _, b := range chain {
 		l.state.Release(b)
+	}
+	if l.head.Final {
+		l.state.End()
 	}
 	now := l.config.Now()
 	for _, record := range r.Records {

@@ -178,9 +178,27 @@ func crashAt(t *testing.T, n network, at int64, durable bool) (crashed bool) {
 	if used < 20 || used > 20+evaluations { // evaluations that came after the last checkpoint count from their records
 		t.Errorf("%d bundles were used up, want 20 groups and at most %d evaluations", used, evaluations)
 	}
-	// All the other groups wait.
-	if status.Waiting != groups-20 {
-		t.Errorf("%d groups wait, want %d", status.Waiting, groups-20)
+	// The others that were accepted before the chain ended wait, in memory and in the store.
+	if durable {
+		f, err := OpenFolder(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		store = f
+	}
+	recovery, err := store.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := 0
+	for _, r := range recovery.Records {
+		if r.Purpose == wire.PurposeTrain && !r.Consumed {
+			stored++
+		}
+	}
+	if status.Waiting != stored || stored > groups-20 {
+		t.Errorf("%d groups wait, %d are stored", status.Waiting, stored)
 	}
 	return crashed
 }
@@ -543,6 +561,7 @@ func TestTargetEndsTheChain(t *testing.T) {
 		c.Stop = Stop{Target: 0.5, Hold: 2, Purpose: wire.PurposeEvaluateSampled}
 		c.EvaluateEvery = 1
 		c.FinalPatience = time.Minute
+		c.Intake.Waiting = 4
 		l, err := Open(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
@@ -566,6 +585,9 @@ func TestTargetEndsTheChain(t *testing.T) {
 			if head().Version != version || head().Final {
 				t.Fatalf("version %d (final %v), want %d", head().Version, head().Final, version)
 			}
+			if version == 2 {
+				offerGroups(t, n, s, l, 1, 50, 3) // they wait when the chain ends
+			}
 			evaluate(version, head().Policy.Digest, int(version)*2) // 0, 12 and 20 of 20 tasks
 			if version < 2 {
 				synctest.Wait()
@@ -574,6 +596,9 @@ func TestTargetEndsTheChain(t *testing.T) {
 		}
 		if h := head(); h.Version != 3 || !h.Final || !h.Evaluate || h.Policy != s.releases[2].Policy {
 			t.Fatalf("version %d (final %v) follows the target", h.Version, h.Final)
+		}
+		if offerGroups(t, n, s, l, 1, 100, 1) != 0 || s.counted(Ended) != 1 {
+			t.Error("a group is taken although the chain is final")
 		}
 		began := time.Now()
 		evaluate(3, head().Policy.Digest, 4)

@@ -27,6 +27,8 @@ const (
 	WrongDraw Reason = "wrong_draw"
 	// Stale: its version is more than the permitted lag behind.
 	Stale Reason = "stale"
+	// Ended: it is a training group of a chain that is final.
+	Ended Reason = "ended"
 	// PeerPending: its peer has as many groups waiting as one peer may.
 	PeerPending Reason = "peer_pending"
 )

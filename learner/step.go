@@ -164,7 +164,8 @@ func (l *Learner) pace(report *Step) totals {
 		active = l.state.Active()
 	}
 	report.Active, report.Waiting = active, l.buffer.Len()
-	report.Quota = l.config.Pace.Quota(l.config.Batch.Groups, report.Waiting, active)
+	coming := report.Waiting + l.fetching + l.queue.size
+	report.Quota = l.config.Pace.Quota(l.config.Batch.Groups, coming, active)
 	if l.expired > 0 {
 		report.Drops[StaleAtUse] += l.expired
 	}
@@ -201,6 +202,9 @@ func (l *Learner) commit(ctx context.Context, v version) error {
 		l.reasons[reason] += uint64(n)
 	}
 	l.state.Release(behaviour(v.release))
+	if v.release.Final {
+		l.state.End()
+	}
 	l.board.Close(l.state.OldestEvaluated())
 	l.used = slices.Delete(l.used, 0, used)
 	l.head, l.totals, l.expired = v.release, v.totals, 0
