@@ -41,7 +41,7 @@ type Setting struct {
 }
 
 // otherVariables are LIGHTSWARM_ variables that other parts of the program read.
-var otherVariables = []string{environmentPrefix + "DATA"}
+var otherVariables = []string{environmentPrefix + "DATA", environmentPrefix + "KERNEL"}
 
 // Load merges the sources over the defaults and validates the result.
 func Load(s Sources) (*Loaded, error) {
