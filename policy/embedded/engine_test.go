@@ -323,7 +323,6 @@ func TestSessionsPinTheirPolicy(t *testing.T) {
 		t.Error("the session's policy changed")
 	}
 	session.Close()
-	session = nil
 	newest, err := e.Open()
 	if err != nil {
 		t.Fatal(err)

@@ -59,26 +59,26 @@ func (s *sampler) sample(logits []float32, p policy.Sampling, key policy.SampleK
 		}
 		s.truncate(logits, p, topK, topP)
 	}
-	max, sum := s.parts(logits)
+	peak, sum := s.parts(logits)
 	if !finite(sum) {
 		return 0, 0, ErrNotFinite
 	}
 	token = invert(s.exps, draw.Float32(key, uint64(position)))
-	return token, transformer.LogProb(logits[token], max, sum), nil
+	return token, transformer.LogProb(logits[token], peak, sum), nil
 }
 
 // logProb is the canonical log-prob of a token at temperature 1.
 func (s *sampler) logProb(logits []float32, token int32) (float32, error) {
-	max, sum := s.parts(logits)
-	l := transformer.LogProb(logits[token], max, sum)
+	peak, sum := s.parts(logits)
+	l := transformer.LogProb(logits[token], peak, sum)
 	if !finite(sum) || !finite(l) {
 		return 0, ErrNotFinite
 	}
 	return l, nil
 }
 
-// parts sets s.exps to exp(logit - max) and returns max and their sum, as the canonical log-prob needs them.
-func (s *sampler) parts(logits []float32) (max, sum float32) {
+// parts sets s.exps to exp(logit - peak) and returns peak, the largest logit, and their sum, as the canonical log-prob needs them.
+func (s *sampler) parts(logits []float32) (peak, sum float32) {
 	s.exps = append(s.exps[:0], logits...)
 	return kernel.LogSoftmaxParts(s.exps)
 }

@@ -102,8 +102,8 @@ func BenchmarkDecode(b *testing.B) {
 					for range 128 {
 						d.Step(m, segments, func(s, _ int, logits []float32) {
 							logit := logits[7]
-							max, sum := kernel.LogSoftmaxParts(logits)
-							if LogProb(logit, max, sum) > -1 {
+							peak, sum := kernel.LogSoftmaxParts(logits)
+							if LogProb(logit, peak, sum) > -1 {
 								segments[s].Tokens[0] = 1
 							}
 						})

@@ -55,8 +55,8 @@ func decodeLogProbs(m *Model, batch []Sequence, random *rand.Rand, threads int) 
 			position := first[s] + token
 			target := batch[of[s]].Tokens[position]
 			logit := logits[target]
-			max, sum := kernel.LogSoftmaxParts(logits)
-			all[of[s]][position] = LogProb(logit, max, sum)
+			peak, sum := kernel.LogSoftmaxParts(logits)
+			all[of[s]][position] = LogProb(logit, peak, sum)
 		})
 		done := true
 		for i := range batch {

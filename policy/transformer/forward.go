@@ -80,25 +80,25 @@ func (t *Trainer) predict() {
 		for j := r.from; j < r.to; j++ {
 			row := f.exps[j*vocab : (j+1)*vocab]
 			copy(logits, row)
-			max, sum := kernel.LogSoftmaxParts(row)
+			peak, sum := kernel.LogSoftmaxParts(row)
 			f.sums[j] = sum
-			f.logProbs[j] = LogProb(logits[w.targets[j]], max, sum)
-			f.entropies[j] = entropy(logits, row, max, sum)
+			f.logProbs[j] = LogProb(logits[w.targets[j]], peak, sum)
+			f.entropies[j] = entropy(logits, row, peak, sum)
 		}
 	})
 }
 
-// entropy returns ln(sum) - Σ e·(logit - max) / sum, which is -Σ p·ln p for p = e/sum.
-func entropy(logits, e []float32, max, sum float32) float32 {
+// entropy returns ln(sum) - Σ e·(logit - peak) / sum, which is -Σ p·ln p for p = e/sum.
+func entropy(logits, e []float32, peak, sum float32) float32 {
 	e = e[:len(logits)]
 	var s0, s1 float32
 	i := 0
 	for ; i+2 <= len(logits); i += 2 {
-		s0 += float32(e[i] * (logits[i] - max))
-		s1 += float32(e[i+1] * (logits[i+1] - max))
+		s0 += float32(e[i] * (logits[i] - peak))
+		s1 += float32(e[i+1] * (logits[i+1] - peak))
 	}
 	if i < len(logits) {
-		s0 += float32(e[i] * (logits[i] - max))
+		s0 += float32(e[i] * (logits[i] - peak))
 	}
 	return float32(kernel.Log(float64(sum)) - float64(s0+s1)/float64(sum))
 }
