@@ -35,10 +35,16 @@ type Report struct {
 
 	// RolloutsAccepted counts the rollouts of training bundles that the learner admitted.
 	RolloutsAccepted uint64 `json:"rollouts_accepted"`
-	// RolloutsRefused counts the rollouts of training bundles that it refused or dropped, by reason.
+	// RolloutsRefused counts the rollouts of training bundles that it refused, by reason.
 	RolloutsRefused map[string]uint64 `json:"rollouts_refused"`
-	// RolloutsTrained counts the rollouts that a training step consumed.
+	// RolloutsDropped counts admitted rollouts whose group was used up without being learned from, by reason.
+	RolloutsDropped map[string]uint64 `json:"rollouts_dropped"`
+	// RolloutsTrained counts the rollouts with a reward that training steps consumed, those of RolloutsDropped that have
+	// one included.
 	RolloutsTrained uint64 `json:"rollouts_trained"`
+	// EventsMissed counts events of nodes that were lost on the way to the report. When it is not 0, the counts above are
+	// too low.
+	EventsMissed uint64 `json:"events_missed"`
 
 	Evaluations   []Evaluation   `json:"evaluations"`
 	TrainingSteps []TrainingStep `json:"training_steps"`
@@ -70,7 +76,7 @@ type Peer struct {
 // Evaluation is one version measured on held-out tasks.
 type Evaluation struct {
 	Version uint64 `json:"version"`
-	// Seconds is when the measure was complete, from the start of the run.
+	// Seconds is when the sampled measure was complete, from the start of the run.
 	Seconds float64 `json:"seconds"`
 	// Sampled is at the charter's temperature; Greedy takes the most probable token.
 	Sampled Rate `json:"sampled"`
@@ -82,7 +88,7 @@ type TrainingStep struct {
 	// Version is the release that the step made.
 	Version uint64  `json:"version"`
 	Seconds float64 `json:"seconds"`
-	// Groups were consumed, of which ZeroVariance taught nothing because all their rollouts had the same return.
+	// Groups were consumed, of which ZeroVariance taught nothing because all their rollouts had the same reward.
 	Groups       int `json:"groups"`
 	ZeroVariance int `json:"zero_variance"`
 	Rollouts     int `json:"rollouts"`
@@ -98,6 +104,9 @@ type TrainingStep struct {
 	GradNorm    float64 `json:"grad_norm"`
 	// Lag counts the consumed groups by lag: Lag[i] groups had lag i.
 	Lag []int `json:"lag"`
+	// WaitedSeconds went by until the step had its groups, TrainedSeconds from there until the version was durable.
+	WaitedSeconds  float64 `json:"waited_seconds"`
+	TrainedSeconds float64 `json:"trained_seconds"`
 	// AcceptedRollouts is the running total of admitted rollouts when the step ended.
 	AcceptedRollouts uint64 `json:"accepted_rollouts"`
 }

@@ -19,7 +19,7 @@ func sample() *Report {
 		Peers:   []Peer{{ID: "12D3<peer>", Role: "learner"}, {ID: "12D3b", Role: "rollout", Rollouts: 64}},
 		HeldOut: Change{Start: Rate{Success: 0.3, Tasks: 256, Low: 0.25, High: 0.36}, End: Rate{Success: 0.97, Tasks: 256, Low: 0.94, High: 0.99}},
 		Steps:   2, ReleaseHead: 2, ReleaseCID: "bafkreihead",
-		RolloutsAccepted: 512, RolloutsRefused: map[string]uint64{"lag": 8, "duplicate": 16}, RolloutsTrained: 512,
+		RolloutsAccepted: 512, RolloutsRefused: map[string]uint64{"lag": 8, "duplicate": 16}, RolloutsDropped: map[string]uint64{"zero_variance": 24}, EventsMissed: 3, RolloutsTrained: 512,
 		Evaluations: []Evaluation{
 			{Version: 0, Seconds: 1, Sampled: Rate{0.3, 256, 0.25, 0.36}, Greedy: Rate{0, 256, 0, 0.02}},
 			{Version: 2, Seconds: 20, Sampled: Rate{0.97, 256, 0.94, 0.99}, Greedy: Rate{0.99, 256, 0.97, 1}},
@@ -64,7 +64,7 @@ func TestHTMLIsSelfContainedAndEscaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(out)
-	for _, want := range []string{"30.0% → 97.0%", "tom has 3 &lt;pens&gt;", "12D3&lt;peer&gt;", "calculator 3-4", "Version 0", "Version 2", "<svg", "duplicate"} {
+	for _, want := range []string{"30.0% → 97.0%", "tom has 3 &lt;pens&gt;", "12D3&lt;peer&gt;", "calculator 3-4", "Version 0", "Version 2", "<svg", "duplicate", "zero_variance", "3 events were lost"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -83,11 +84,13 @@ func replace(path string, content []byte) error {
 type view struct {
 	*Report
 	RewardChart, ThroughputChart, LagChart template.HTML
-	Refusals                               []refusal
+	Refusals                               []unused
+	Drops                                  []unused
 	Pairs                                  []pair
 }
 
-type refusal struct {
+// unused are rollouts that nothing was learned from, by reason.
+type unused struct {
 	Reason   string
 	Rollouts uint64
 }
@@ -104,17 +107,21 @@ func newView(r *Report) view {
 	v.ThroughputChart = throughputChart(r)
 	lag := r.LagHistogram()
 	v.LagChart = barChart(axes{title: "Groups trained, by lag", x: "lag (versions)", y: "groups", maxY: ceiling(float64(slices.Max(append(lag, 1))))}, lag)
-	for reason, n := range r.RolloutsRefused {
-		v.Refusals = append(v.Refusals, refusal{reason, n})
-	}
-	slices.SortFunc(v.Refusals, func(a, b refusal) int {
-		if a.Rollouts != b.Rollouts {
-			return int(b.Rollouts) - int(a.Rollouts)
-		}
-		return bytes.Compare([]byte(a.Reason), []byte(b.Reason))
-	})
+	v.Refusals, v.Drops = byCount(r.RolloutsRefused), byCount(r.RolloutsDropped)
 	v.Pairs = pairs(r.Examples)
 	return v
+}
+
+// byCount lists reasons, the most frequent first.
+func byCount(counts map[string]uint64) []unused {
+	var list []unused
+	for reason, n := range counts {
+		list = append(list, unused{reason, n})
+	}
+	slices.SortFunc(list, func(a, b unused) int {
+		return cmp.Or(cmp.Compare(b.Rollouts, a.Rollouts), cmp.Compare(a.Reason, b.Reason))
+	})
+	return list
 }
 
 func rewardChart(r *Report) template.HTML {

@@ -7,17 +7,21 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/lightswarm/lightswarm/testnet"
 	"github.com/lightswarm/lightswarm/testnet/report"
 )
 
 func state() State {
 	return State{
-		Title: "testnet", Phase: "training", Elapsed: 12 * time.Second, Version: 9, Step: 9, Peers: 5,
-		RolloutsPerSecond: 800, TokensPerSecond: 12000, Accepted: 2304, Refused: map[string]uint64{"lag": 16, "duplicate": 8, "none": 0},
-		Lag: []int{100, 50}, Reward: 0.61, Target: 0.95,
-		Evaluations: []report.Evaluation{
-			{Version: 0, Sampled: report.Rate{Success: 0.3, Tasks: 256}, Greedy: report.Rate{Tasks: 256}},
-			{Version: 5, Sampled: report.Rate{Success: 0.75, Tasks: 256}, Greedy: report.Rate{Success: 1, Tasks: 256}},
+		Title: "testnet",
+		Progress: testnet.Progress{
+			Phase: "training", Elapsed: 12 * time.Second, Version: 9, Step: 9, Peers: 5,
+			RolloutsPerSecond: 800, TokensPerSecond: 12000, Accepted: 2304, Refused: map[string]uint64{"lag": 16, "duplicate": 8, "none": 0},
+			Lag: []int{100, 50}, Reward: 0.61, Target: 0.95,
+			Evaluations: []report.Evaluation{
+				{Version: 0, Sampled: report.Rate{Success: 0.3, Tasks: 256}, Greedy: report.Rate{Tasks: 256}},
+				{Version: 5, Sampled: report.Rate{Success: 0.75, Tasks: 256}, Greedy: report.Rate{Success: 1, Tasks: 256}},
+			},
 		},
 	}
 }
@@ -51,7 +55,7 @@ func TestRenderManyEvaluations(t *testing.T) {
 
 func TestLineNamesRefusalsByCount(t *testing.T) {
 	got := Line(state())
-	for _, want := range []string{"version 9", "held-out 0.750", "greedy 1.000", "refused lag 16, duplicate 8", "training"} {
+	for _, want := range []string{"version 9", "held-out 0.750, greedy 1.000 (version 5)", "refused lag 16, duplicate 8", "training"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the line lacks %q: %s", want, got)
 		}

@@ -29,7 +29,7 @@ func Render(s State, width int) string {
 		s.Version, s.Step, s.Peers, s.Reward, s.RolloutsPerSecond, s.TokensPerSecond)
 	plot(&b, s, width)
 	fmt.Fprintf(&b, "\naccepted %d rollouts", s.Accepted)
-	if r := refusals(s.Refused); r != "" {
+	if r := Counts(s.Refused); r != "" {
 		b.WriteString("   refused " + r)
 	}
 	b.WriteString("\n")

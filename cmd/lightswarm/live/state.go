@@ -4,31 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/lightswarm/lightswarm/testnet/report"
+	"github.com/lightswarm/lightswarm/testnet"
 )
 
 // State is what a person wants to know of a running network or node.
 type State struct {
-	// Title says what runs, Phase what it waits for or does now.
-	Title, Phase string
-	Elapsed      time.Duration
-	// Version is the newest release; Step counts training steps.
-	Version uint64
-	Step    int
-	Peers   int
-	// RolloutsPerSecond and TokensPerSecond count admitted rollouts and their sampled tokens over the last seconds.
-	RolloutsPerSecond, TokensPerSecond float64
-	// Accepted and Refused count rollouts, as report.Report does.
-	Accepted uint64
-	Refused  map[string]uint64
-	// Lag counts the consumed groups by lag.
-	Lag []int
-	// Reward is the mean return of the rollouts that the newest step consumed.
-	Reward      float64
-	Evaluations []report.Evaluation
-	Target      float64
+	// Title says what runs.
+	Title string
+	testnet.Progress
 }
 
 // Line says s in one line of a log.
@@ -37,10 +21,14 @@ func Line(s State) string {
 	fmt.Fprintf(&b, "%6.1fs version %d", s.Elapsed.Seconds(), s.Version)
 	if n := len(s.Evaluations); n > 0 {
 		e := s.Evaluations[n-1]
-		fmt.Fprintf(&b, "  held-out %.3f (greedy %.3f, at version %d)", e.Sampled.Success, e.Greedy.Success, e.Version)
+		fmt.Fprintf(&b, "  held-out %.3f", e.Sampled.Success)
+		if e.Greedy.Tasks > 0 {
+			fmt.Fprintf(&b, ", greedy %.3f", e.Greedy.Success)
+		}
+		fmt.Fprintf(&b, " (version %d)", e.Version)
 	}
 	fmt.Fprintf(&b, "  reward %.3f  %.0f rollouts/s  %.0f tokens/s  accepted %d", s.Reward, s.RolloutsPerSecond, s.TokensPerSecond, s.Accepted)
-	if r := refusals(s.Refused); r != "" {
+	if r := Counts(s.Refused); r != "" {
 		b.WriteString("  refused " + r)
 	}
 	if s.Phase != "" {
@@ -49,8 +37,8 @@ func Line(s State) string {
 	return b.String()
 }
 
-// refusals lists the reasons, the most frequent first.
-func refusals(counts map[string]uint64) string {
+// Counts lists reasons with their counts, the most frequent first.
+func Counts(counts map[string]uint64) string {
 	reasons := make([]string, 0, len(counts))
 	for r, n := range counts {
 		if n > 0 {

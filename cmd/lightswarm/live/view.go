@@ -86,21 +86,20 @@ func (m screen) View() tea.View {
 	return tea.NewView(Render(m.state, m.width) + quietStyle.Render("q stops") + "\n")
 }
 
-// lines is the plain log: a line for each evaluation and phase, and one after every lineInterval of silence.
+// lines is the plain log: a line for each evaluation, and one after every lineInterval of silence.
 type lines struct {
 	mu          sync.Mutex
 	out         io.Writer
 	evaluations int
-	phase       string
 	last        time.Duration
 }
 
 func (l *lines) update(s State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(s.Evaluations) == l.evaluations && s.Phase == l.phase && s.Elapsed-l.last < lineInterval {
+	if len(s.Evaluations) == l.evaluations && s.Elapsed-l.last < lineInterval {
 		return
 	}
-	l.evaluations, l.phase, l.last = len(s.Evaluations), s.Phase, s.Elapsed
+	l.evaluations, l.last = len(s.Evaluations), s.Elapsed
 	fmt.Fprintln(l.out, Line(s)) //nolint:errcheck // a log that can't be written has nowhere to say so
 }

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lightswarm/lightswarm/node"
+	"github.com/lightswarm/lightswarm/node/config"
+)
+
+// commonSettings are those of every node.
+var commonSettings = []string{
+	"p2p.listen", "p2p.bootstrap", "p2p.mdns", "p2p.dht", "p2p.nat_port_map", "p2p.relay",
+	"store.max_block_bytes", "api.address", "log.level", "log.format",
+}
+
+// rolloutSettings are those of rollout nodes, learnerSettings those of learners.
+var (
+	rolloutSettings = []string{"rollout.in_flight", "rollout.slots", "rollout.threads", "rollout.timeout"}
+	learnerSettings = []string{
+		"learner.steps", "learner.target", "learner.groups", "learner.patience", "learner.learning_rate",
+		"learner.evaluate_every", "learner.final_patience", "learner.workers",
+	}
+)
+
+func (p *program) learn() *cobra.Command {
+	withRollouts := false
+	c := &cobra.Command{
+		Use:   "learn",
+		Short: "Run the learner of the data folder's network",
+		Long: `Train the policy of the network that the data folder belongs to, on what rollout nodes contribute, and publish the
+releases. The data folder is the one in which lightswarm network create founded the network.
+
+The command runs until it is interrupted. When it is started again it continues where it was.`,
+		Example: `  lightswarm learn --data ./mynet
+  lightswarm learn --data ./mynet --rollout --learner-target 0.95`,
+		Args: cobra.NoArgs,
+	}
+	data := p.dataFlag(c)
+	c.Flags().BoolVar(&withRollouts, "rollout", false, "also run rollouts on this machine")
+	keys := append(append(append([]string{}, commonSettings...), learnerSettings...), rolloutSettings...)
+	config.AddFlags(c.Flags(), keys...)
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		folder, err := data()
+		if err != nil {
+			return usage(err)
+		}
+		loaded, err := settings(cmd, folder)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(config.View(folder).Database()); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no network in %s: found one with lightswarm network create --data %s", folder, folder)
+		}
+		loaded.Roles = []config.Role{config.RoleLearner}
+		if withRollouts {
+			loaded.Roles = append(loaded.Roles, config.RoleRollout)
+		}
+		return p.runNode(cmd.Context(), node.Options{Config: loaded.Config, Folder: folder})
+	}
+	return c
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lightswarm/lightswarm/node"
+	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/rollout/env/calc"
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+// createdNetwork is what `network create --json` prints.
+type createdNetwork struct {
+	Network string `json:"network"`
+	Name    string `json:"name"`
+	Peer    string `json:"peer"`
+	Data    string `json:"data"`
+	// Join is the command that makes another machine a rollout node, while the learner runs.
+	Join string `json:"join"`
+}
+
+func (p *program) network() *cobra.Command {
+	c := &cobra.Command{Use: "network", Short: "Found networks"}
+	c.AddCommand(p.networkCreate())
+	return c
+}
+
+// founding is a network as the flags describe it.
+type founding struct {
+	name, environment, policy string
+	learners                  []string
+	nonce, created            string
+	rollout                   wire.RolloutRules
+	evaluation                wire.EvaluationRules
+}
+
+func (p *program) networkCreate() *cobra.Command {
+	standard, err := node.DefaultFounding("")
+	if err != nil {
+		panic(err) // the defaults have no environments that could be wrong
+	}
+	f := founding{environment: calc.Name, rollout: standard.Rollout, evaluation: standard.Evaluation}
+	c := &cobra.Command{
+		Use:   "create --name NAME",
+		Short: "Found a network in a data folder",
+		Long: `Sign the charter of a new network: its learner, environment, first policy and rules, which never change. Its CID is the
+network's id. The data folder gets the identity of the network's learner: keep a copy of its identity.key.
+
+Listen addresses are stored in the data folder's config.toml. A port that is not given is chosen now, so that the join
+command stays true.`,
+		Example: `  lightswarm network create --name mynet --data ./mynet
+  lightswarm network create --name mynet --data ./mynet --listen /ip4/0.0.0.0/tcp/4001 --group-size 16`,
+		Args: cobra.NoArgs,
+	}
+	data := p.dataFlag(c)
+	flags := c.Flags()
+	flags.StringVar(&f.name, "name", "", "name of the network, for people")
+	flags.StringVar(&f.environment, "env", f.environment, "built-in environment to train on")
+	flags.StringVar(&f.policy, "policy", "", "folder of the first policy (default the built-in one)")
+	flags.StringSliceVar(&f.learners, "learner", nil, "peer id of another learner that may sign releases; repeatable")
+	flags.Uint32Var(&f.rollout.GroupSize, "group-size", f.rollout.GroupSize, "rollouts of one task that are compared")
+	flags.Uint32Var(&f.rollout.MaxLag, "max-lag", f.rollout.MaxLag, "largest lag, in versions, that is trained on")
+	flags.Uint32Var(&f.rollout.GroupsPerVersion, "groups-per-version", f.rollout.GroupsPerVersion, "groups a node runs under one version until a release says otherwise")
+	flags.Uint32Var(&f.rollout.MaxCalls, "max-calls", f.rollout.MaxCalls, "calls of one rollout")
+	flags.Uint32Var(&f.rollout.MaxCompletionTokens, "max-completion-tokens", f.rollout.MaxCompletionTokens, "tokens of one completion")
+	flags.Uint32Var(&f.evaluation.Tasks, "evaluation-tasks", f.evaluation.Tasks, "held-out tasks that measure a release")
+	flags.StringVar(&f.nonce, "nonce", "", "up to 32 hexadecimal digits that tell networks apart (default random)")
+	flags.StringVar(&f.created, "created", "", "time of founding, such as 2026-01-31T12:00:00Z (default now)")
+	config.AddFlags(flags, "p2p.listen")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		folder, err := data()
+		if err != nil {
+			return usage(err)
+		}
+		return p.createNetwork(cmd, folder, f)
+	}
+	return c
+}
+
+// createNetwork founds a network in a data folder that has none.
+func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) error {
+	if f.name == "" {
+		return usage(errors.New("give the network a name with --name"))
+	}
+	if _, err := os.Stat(config.View(folder).Database()); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s belongs to a network already: name another data folder with --data", folder)
+	}
+	loaded, err := settings(cmd, folder)
+	if err != nil {
+		return err
+	}
+	network, err := f.founding()
+	if err != nil {
+		return usage(err)
+	}
+	loaded.Roles, loaded.Network = []config.Role{config.RoleLearner}, ""
+	created, listen, err := found(cmd.Context(), folder, loaded.Config, network)
+	if err != nil {
+		return err
+	}
+	if err := writeListen(config.View(folder).ConfigFile(), listen); err != nil {
+		return err
+	}
+	return p.print(created, func(w io.Writer) {
+		fmt.Fprintf(w, "network  %s (%s)\n", created.Network, created.Name)
+		fmt.Fprintf(w, "learner  %s\n", created.Peer)
+		fmt.Fprintf(w, "train    lightswarm learn --data %s\n", created.Data)
+		fmt.Fprintf(w, "join     %s\n", created.Join)
+	})
+}
+
+// founding turns flags into what a node founds.
+func (f *founding) founding() (*node.Founding, error) {
+	if f.environment != calc.Name {
+		return nil, fmt.Errorf("there is no built-in environment %q; use %s", f.environment, calc.Name)
+	}
+	network, err := node.DefaultFounding(f.name, calc.New())
+	if err != nil {
+		return nil, err
+	}
+	network.Rollout, network.Evaluation = f.rollout, f.evaluation
+	for _, text := range f.learners {
+		peer, err := wire.ParsePeerIDString(text)
+		if err != nil {
+			return nil, fmt.Errorf("--learner %q is no peer id: copy it from lightswarm status: %w", text, err)
+		}
+		network.Learners = append(network.Learners, peer)
+	}
+	if f.nonce != "" {
+		if network.Nonce, err = hex.DecodeString(f.nonce); err != nil {
+			return nil, fmt.Errorf("--nonce %q: want an even number of hexadecimal digits", f.nonce)
+		}
+	}
+	if f.created != "" {
+		if network.Created, err = time.Parse(time.RFC3339, f.created); err != nil {
+			return nil, fmt.Errorf("--created %q: want a time such as 2026-01-31T12:00:00Z", f.created)
+		}
+	}
+	if network.Base, err = readPolicy(f.policy); err != nil {
+		return nil, err
+	}
+	return &network, nil
+}
+
+// found makes the network by starting its learner for a moment, and returns the addresses that the learner listens on.
+func found(ctx context.Context, folder string, c config.Config, network *node.Founding) (createdNetwork, []string, error) {
+	n, err := node.New(ctx, node.Options{Config: c, Folder: folder, Found: network, Version: programVersion()})
+	if err != nil {
+		return createdNetwork{}, nil, err
+	}
+	created := createdNetwork{
+		Network: n.Charter().ID.String(), Name: n.Charter().Name, Peer: n.Peer().String(), Data: folder, Join: n.JoinCommand(),
+	}
+	listen, err := fixPorts(c.P2P.Listen, n.Addresses())
+	return created, listen, errors.Join(err, n.Close())
+}

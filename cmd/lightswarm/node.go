@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/lightswarm/lightswarm/node"
+	"github.com/lightswarm/lightswarm/node/config"
+)
+
+// dataFlag adds --data, whose value folder returns.
+func (p *program) dataFlag(c *cobra.Command) (folder func() (string, error)) {
+	var path string
+	c.Flags().StringVar(&path, "data", "", "data folder (default $LIGHTSWARM_DATA, or lightswarm in the user's data directory)")
+	return func() (string, error) {
+		if path != "" {
+			return path, nil
+		}
+		return config.DefaultFolder()
+	}
+}
+
+// settings merges the data folder's config.toml, the environment and the command's flags.
+func settings(cmd *cobra.Command, folder string) (*config.Loaded, error) {
+	loaded, err := config.Load(config.Sources{
+		File: config.View(folder).ConfigFile(), Environ: os.Environ(), Flags: cmd.Flags(),
+	})
+	return loaded, usage(err)
+}
+
+// startedNode is what a node's command prints once the node listens.
+type startedNode struct {
+	Network   string   `json:"network"`
+	Name      string   `json:"name"`
+	Peer      string   `json:"peer"`
+	Roles     []string `json:"roles"`
+	Addresses []string `json:"addresses"`
+	// Join is the command that makes another machine a rollout node of the network.
+	Join string `json:"join"`
+	Data string `json:"data"`
+	// API is where the local API listens.
+	API string `json:"api"`
+}
+
+// runNode runs a node until it is interrupted, which is a good end, asked to stop, or fails.
+func (p *program) runNode(ctx context.Context, o node.Options) error {
+	log, err := p.logger(o.Config.Log)
+	if err != nil {
+		return usage(err)
+	}
+	o.Log, o.Version = log, programVersion()
+	n, err := node.New(ctx, o)
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errInterrupted) {
+			return errInterrupted
+		}
+		return err
+	}
+	err = p.announceNode(n, o)
+	if err == nil {
+		err = n.Run(ctx)
+	}
+	if errors.Is(err, errInterrupted) {
+		err = nil
+	}
+	return errors.Join(err, n.Close())
+}
+
+// announceNode says where a node that has started can be reached.
+func (p *program) announceNode(n *node.Node, o node.Options) error {
+	charter := n.Charter()
+	s := startedNode{
+		Network: charter.ID.String(), Name: charter.Name, Peer: n.Peer().String(),
+		Addresses: n.Addresses(), Join: n.JoinCommand(), Data: o.Folder, API: n.APIAddress(),
+	}
+	for _, role := range o.Config.Roles {
+		s.Roles = append(s.Roles, string(role))
+	}
+	return p.print(s, func(w io.Writer) {
+		fmt.Fprintf(w, "network  %s (%s)\n", s.Network, s.Name)
+		fmt.Fprintf(w, "peer     %s\n", s.Peer)
+		fmt.Fprintf(w, "status   lightswarm status --data %s\n", s.Data)
+		fmt.Fprintf(w, "join     %s\n", s.Join)
+	})
+}
+
+// logger writes to standard error as the settings say.
+func (p *program) logger(c config.Log) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		return nil, fmt.Errorf("log.level %q: %w", c.Level, err)
+	}
+	text := c.Format == "text" || c.Format == "auto" && term.IsTerminal(int(p.err.Fd()))
+	if !text {
+		return slog.New(slog.NewJSONHandler(p.err, &slog.HandlerOptions{Level: level})), nil
+	}
+	short := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			a.Value = slog.StringValue(a.Value.Time().Format(time.TimeOnly))
+		}
+		return a
+	}
+	return slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: level, ReplaceAttr: short})), nil
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// program is one run of the program: where it writes and what is common to all commands.
+type program struct {
+	out io.Writer
+	err *os.File
+	// json is the flag --json.
+	json bool
+	// started says that arguments and flags were understood and a command runs.
+	started bool
+}
+
+// run runs the command that the arguments name and returns the exit code.
+func (p *program) run(arguments []string) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	defer p.onSignal(cancel)()
+	root := p.root()
+	root.SetArgs(arguments)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !p.started {
+		err = usage(err)
+	}
+	if err != nil && err.Error() != "" {
+		fmt.Fprintln(p.err, "lightswarm:", err)
+		if exitCode(err) == exitUsage {
+			fmt.Fprintln(p.err, "See lightswarm help, or --help after a command.")
+		}
+	}
+	return exitCode(err)
+}
+
+// onSignal makes the first interrupt end the context, so that everything stops in order, and leaves a second one to the
+// system, which ends the process. The returned function undoes it.
+func (p *program) onSignal(cancel context.CancelCauseFunc) (undo func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			signal.Stop(signals)
+			cancel(errInterrupted)
+		case <-done:
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+	}
+}
+
+// root is the command tree.
+func (p *program) root() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lightswarm",
+		Short: "Train AI agents with reinforcement learning on many machines, without a central server",
+		Long: `Lightswarm is a peer-to-peer network that trains AI agents with reinforcement learning. Rollout nodes run agents
+against the newest policy and tell others what happened; a learner turns it into better weights and sends them back.
+
+Start with a whole network on this machine:
+
+  lightswarm testnet
+
+Every command prints its result to standard output and everything else to standard error; with --json the result is
+JSON, whose fields are only ever added to. Settings of nodes come from config.toml in the data folder, then variables
+such as LIGHTSWARM_LOG_LEVEL, then flags; the last one wins.
+
+` + exitHelp(),
+		SilenceUsage:     true,
+		SilenceErrors:    true,
+		PersistentPreRun: func(*cobra.Command, []string) { p.started = true },
+	}
+	c.PersistentFlags().BoolVar(&p.json, "json", false, "print the result as JSON")
+	c.SetOut(p.out)
+	c.SetErr(p.err)
+	c.AddCommand(p.testnet(), p.network(), p.learn(), p.join(), p.status(), p.ledger(), p.bundle(), p.policy(), p.version())
+	return c
+}
+
+// print writes a result: v as a line of JSON if --json was given, else text.
+func (p *program) print(v any, text func(io.Writer)) error {
+	if !p.json {
+		text(p.out)
+		return nil
+	}
+	if err := json.NewEncoder(p.out).Encode(v); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+// programVersion is the version that the program was built as: a release's, or the commit's.
+func programVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "devel"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lightswarm/lightswarm/cmd/lightswarm/live"
+	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/testnet"
+	"github.com/lightswarm/lightswarm/testnet/report"
+)
+
+// testnetResult is what `testnet --json` prints. Package report defines every figure.
+type testnetResult struct {
+	Reached          bool              `json:"reached"`
+	HeldOutStart     float64           `json:"held_out_start"`
+	HeldOutEnd       float64           `json:"held_out_end"`
+	GreedyStart      float64           `json:"greedy_start"`
+	GreedyEnd        float64           `json:"greedy_end"`
+	Target           float64           `json:"target"`
+	SecondsToTarget  *float64          `json:"seconds_to_target"`
+	Seconds          float64           `json:"seconds"`
+	Steps            int               `json:"steps"`
+	RolloutsAccepted uint64            `json:"rollouts_accepted"`
+	RolloutsRefused  map[string]uint64 `json:"rollouts_refused"`
+	RolloutsDropped  map[string]uint64 `json:"rollouts_dropped"`
+	ReleaseHead      uint64            `json:"release_head"`
+	ReleaseCID       string            `json:"release_cid"`
+	Network          string            `json:"network"`
+	RunDir           string            `json:"run_dir"`
+}
+
+// testnetSettings are the settings of nodes that a testnet lets the user change.
+var testnetSettings = []string{"rollout.in_flight", "learner.groups", "learner.learning_rate", "learner.evaluate_every"}
+
+func (p *program) testnet() *cobra.Command {
+	o := testnet.DefaultOptions()
+	steps, plain := 0, false
+	target := o.Settings.Learner.Target
+	c := &cobra.Command{
+		Use:   "testnet",
+		Short: "Run a whole network on this machine and watch a policy learn",
+		Long: `Found a network, run one learner and some rollout nodes on this machine, and train the built-in policy until three
+evaluations in a row on held-out tasks reach the target. The nodes run the code that nodes on the internet run.
+
+The run folder gets report.html, the same figures as report.json, and the nodes' log.`,
+		Example: `  lightswarm testnet
+  lightswarm testnet --nodes 2 --seed 7 --steps 20 --json
+  lightswarm testnet --processes --dir /tmp/run1`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			loaded, err := config.Merge(o.Settings, config.Sources{Environ: os.Environ(), Flags: cmd.Flags()})
+			if err == nil {
+				loaded.Learner.Target, loaded.Learner.Steps = target, steps
+				err = loaded.Validate()
+			}
+			if err != nil {
+				return usage(err)
+			}
+			o.Settings = loaded.Config
+			return p.runTestnet(cmd.Context(), o, plain)
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&o.Nodes, "nodes", o.Nodes, "rollout nodes, besides the learner")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the nodes' keys and the network, and so of tasks and samples")
+	f.StringVar(&o.Environment, "env", o.Environment, "built-in environment to train on")
+	f.Float64Var(&target, "target", target, "held-out success to reach in three evaluations in a row; 0 trains until --steps")
+	f.IntVar(&steps, "steps", steps, "last version to train; 0 is no limit")
+	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "end the run after this long; 0 is never")
+	f.BoolVar(&o.Processes, "processes", false, "run each node as a process of its own with a data folder")
+	f.StringVar(&o.Dir, "dir", "", "run folder (default runs/testnet-TIME-seedSEED)")
+	f.BoolVar(&plain, "plain", false, "write lines instead of drawing a screen")
+	config.AddFlags(f, testnetSettings...)
+	return c
+}
+
+// runTestnet runs a network and prints its figures.
+func (p *program) runTestnet(ctx context.Context, o testnet.Options, plain bool) error {
+	o.Version, o.Command = programVersion(), "lightswarm "+strings.Join(os.Args[1:], " ")
+	if o.Dir == "" {
+		o.Dir = filepath.Join("runs", fmt.Sprintf("testnet-%s-seed%d", time.Now().UTC().Format("20060102-150405"), o.Seed))
+	}
+	if o.Processes {
+		var err error
+		if o.Binary, err = os.Executable(); err != nil {
+			return fmt.Errorf("find this program, to start nodes with it: %w", err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	view := live.Open(ctx, p.err, plain, func() { cancel(errInterrupted) })
+	title := fmt.Sprintf("testnet of %d nodes, seed %d", o.Nodes+1, o.Seed)
+	result, err := testnet.Run(ctx, o, func(s testnet.Progress) { view.Update(live.State{Title: title, Progress: s}) })
+	view.Close()
+	if err != nil {
+		return err
+	}
+	r := &result.Report
+	shown := testnetResult{
+		Reached:      result.Reached,
+		HeldOutStart: r.HeldOut.Start.Success, HeldOutEnd: r.HeldOut.End.Success,
+		GreedyStart: r.Greedy.Start.Success, GreedyEnd: r.Greedy.End.Success,
+		Target: r.Target, SecondsToTarget: r.SecondsToTarget, Seconds: r.Seconds, Steps: r.Steps,
+		RolloutsAccepted: r.RolloutsAccepted, RolloutsRefused: r.RolloutsRefused, RolloutsDropped: r.RolloutsDropped,
+		ReleaseHead: r.ReleaseHead, ReleaseCID: r.ReleaseCID, Network: r.Network, RunDir: o.Dir,
+	}
+	if err := p.print(shown, func(w io.Writer) { testnetText(w, r, o.Dir) }); err != nil {
+		return err
+	}
+	switch {
+	case result.Interrupted:
+		return &exitError{exitInterrupted, fmt.Errorf("%w; the report shows how far it came", errInterrupted)}
+	case result.TimedOut && !result.Reached:
+		return &exitError{exitTarget, fmt.Errorf("the target was not reached within --timeout %s", o.Timeout)}
+	case !result.Reached:
+		return &exitError{exitTarget, fmt.Errorf("held-out success did not stay at %g", r.Target)}
+	}
+	return nil
+}
+
+// testnetText says in words what a run showed.
+func testnetText(w io.Writer, r *report.Report, dir string) {
+	fmt.Fprintf(w, "held-out success  %.3f -> %.3f  sampled, %d tasks, 95%% interval %.3f to %.3f\n",
+		r.HeldOut.Start.Success, r.HeldOut.End.Success, r.HeldOut.End.Tasks, r.HeldOut.End.Low, r.HeldOut.End.High)
+	fmt.Fprintf(w, "                  %.3f -> %.3f  greedy\n", r.Greedy.Start.Success, r.Greedy.End.Success)
+	if r.SecondsToTarget != nil {
+		fmt.Fprintf(w, "target            %g from second %.1f on\n", r.Target, *r.SecondsToTarget)
+	} else if r.Target > 0 {
+		fmt.Fprintf(w, "target            %g not reached\n", r.Target)
+	}
+	fmt.Fprintf(w, "training          %d steps in %.1f s, newest version %d\n", r.Steps, r.Seconds, r.ReleaseHead)
+	fmt.Fprintf(w, "rollouts          %d accepted", r.RolloutsAccepted)
+	if refused := live.Counts(r.RolloutsRefused); refused != "" {
+		fmt.Fprintf(w, ", refused: %s", refused)
+	}
+	if dropped := live.Counts(r.RolloutsDropped); dropped != "" {
+		fmt.Fprintf(w, ", not learned from: %s", dropped)
+	}
+	fmt.Fprintf(w, "\nreport            %s\n", filepath.Join(dir, "report.html"))
+}

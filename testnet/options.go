@@ -1,0 +1,98 @@
+package testnet
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/lightswarm/lightswarm/node/config"
+)
+
+// Options say what network to run and for how long. Start from DefaultOptions.
+type Options struct {
+	// Nodes is how many rollout nodes there are, besides the learner.
+	Nodes int
+	// Seed fixes keys and network; see the package comment.
+	Seed uint64
+	// Environment is the name of a built-in environment.
+	Environment string
+	// Timeout ends the run; 0 sets no limit.
+	Timeout time.Duration
+	// Processes makes every node a process of the program Binary. Otherwise all share this process.
+	Processes bool
+	Binary    string
+	// Dir is the run folder. It must not exist, or be empty.
+	Dir string
+	// Examples is how many held-out tasks the report shows in full.
+	Examples int
+	// Settings are the nodes' settings: the learner's target, steps and so on. Roles, network and addresses are the
+	// run's to set.
+	Settings config.Config
+	// Version and Command are for the report.
+	Version, Command string
+}
+
+// DefaultOptions returns a network for two processors that learns its environment in about half a minute.
+func DefaultOptions() Options {
+	o := Options{
+		Nodes: 4, Seed: 1, Environment: "calc", Timeout: 5 * time.Minute, Examples: 6,
+		Settings: config.Default(),
+	}
+	s := &o.Settings
+	s.P2P.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
+	s.P2P.MDNS, s.P2P.DHT = false, false
+	// The nodes share the machine's processors.
+	s.Rollout.Threads = 1
+	s.Learner.Target = 0.95
+	s.Learner.Workers = 1
+	s.Learner.FinalPatience = 30 * time.Second
+	return o
+}
+
+// validate checks what Run relies on; the nodes check their settings.
+func (o *Options) validate() error {
+	switch {
+	case o.Nodes < 1 || o.Nodes > maxNodes:
+		return fmt.Errorf("a testnet of %d rollout nodes: use 1 to %d", o.Nodes, maxNodes)
+	case o.Timeout < 0:
+		return fmt.Errorf("a timeout of %s: use 0 for none, or a positive duration", o.Timeout)
+	case o.Dir == "":
+		return fmt.Errorf("the run folder is missing")
+	case o.Processes && o.Binary == "":
+		return fmt.Errorf("the program that nodes are processes of is missing")
+	}
+	return o.Settings.Validate()
+}
+
+// maxNodes is what one machine can reasonably run.
+const maxNodes = 256
+
+// seedBytes derives 32 bytes of a run's seed for one use.
+func (o *Options) seedBytes(use string, index int) [32]byte {
+	b := append([]byte("lightswarm/testnet/1\x00"+use), 0)
+	b = binary.BigEndian.AppendUint64(b, o.Seed)
+	return sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(index)))
+}
+
+// key is the identity of node number index; the learner is number 0.
+func (o *Options) key(index int) ed25519.PrivateKey {
+	seed := o.seedBytes("key", index)
+	return ed25519.NewKeyFromSeed(seed[:])
+}
+
+// firstGroups is how many groups a node runs under version 0, for which no learner has counted the nodes yet: together a
+// batch.
+func (o *Options) firstGroups() uint32 {
+	return uint32((o.Settings.Learner.Groups + o.Nodes - 1) / o.Nodes)
+}
+
+// nonce makes the network's id follow from the seed.
+func (o *Options) nonce() []byte {
+	seed := o.seedBytes("nonce", 0)
+	return seed[:16]
+}
+
+// founded is when every testnet was founded: a clock would make their ids differ.
+var founded = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
