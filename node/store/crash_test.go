@@ -3,14 +3,17 @@ package store
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -143,6 +146,45 @@ func TestConcurrentChangesShareSyncs(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// When the disk takes no more, changes fail and go on failing, what was confirmed is there after a restart, and nothing
+// hangs.
+func TestDiskFailure(t *testing.T) {
+	for name, kinds := range map[string][]errorfs.OpKind{
+		"sync":  {errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo, errorfs.OpFileFlush},
+		"write": {errorfs.OpFileWrite},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var broken atomic.Bool
+			inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if broken.Load() && slices.Contains(kinds, op.Kind) {
+					return syscall.ENOSPC
+				}
+				return nil
+			})
+			disk := vfs.NewCrashableMem()
+			s := openOn(t, errorfs.Wrap(disk, inject), 1<<20)
+			for i := range 3 {
+				announce(t, s, i, 0, nil)
+			}
+			broken.Store(true)
+			for range 2 {
+				cid, data := sample(100)
+				_, err := s.Announce(Own{Bundle: cid, Data: data, Sign: func(q uint64) ([]byte, error) { return fmt.Append(nil, q), nil }})
+				if !errors.Is(err, ErrFailed) {
+					t.Errorf("announce on a full disk: %v", err)
+				}
+			}
+			after := disk.CrashClone(vfs.CrashCloneCfg{})
+			s.Close()
+			s = openOn(t, after, 1<<20)
+			defer s.Close()
+			if list, err := s.Announcements(self, 0, 10); len(list) != 3 || err != nil {
+				t.Errorf("%d announcements are left of 3: %v", len(list), err)
+			}
+		})
 	}
 }
 

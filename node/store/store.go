@@ -38,6 +38,7 @@ type Store struct {
 	mu sync.Mutex
 	// The state below follows from the database and is kept in memory because each change needs it. Guarded by mu.
 	state
+	failed bool // guarded by mu
 }
 
 // bounds are what changes need to know that is set by Open and never change.
@@ -182,13 +183,18 @@ func last(r pebble.Reader, prefix []byte) (k, v []byte, err error) {
 }
 
 // databaseLog passes the database's messages on. What it calls fatal, such as a log that cannot be written, leaves
-// no safe way to continue: the process ends and recovers at its next start.
+// no safe way to continue: a change that was under way fails, and elsewhere the process ends.
 type databaseLog struct{ log *slog.Logger }
+
+// fatalError is what the database called fatal.
+type fatalError string
+
+func (e fatalError) Error() string { return string(e) }
 
 func (l databaseLog) Infof(format string, args ...any) { l.log.Debug(fmt.Sprintf(format, args...)) }
 
 func (l databaseLog) Errorf(format string, args ...any) { l.log.Warn(fmt.Sprintf(format, args...)) }
 
 func (l databaseLog) Fatalf(format string, args ...any) {
-	panic("database: " + fmt.Sprintf(format, args...))
+	panic(fatalError(fmt.Sprintf(format, args...)))
 }

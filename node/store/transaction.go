@@ -25,6 +25,10 @@ const (
 	durable durability = true
 )
 
+// ErrFailed says that the database could not be written before and takes no more changes: what is on disk is sound, but
+// it is not known which of the latest changes it has. The process restarts to find out.
+var ErrFailed = errors.New("the database failed; free some disk space or check the disk, and start again")
+
 // update builds a change and applies it, one change after the other, and then waits until it is durable, many changes
 // together: the log is synced once for all that were applied while the previous sync ran. If build returns an error
 // nothing changes.
@@ -33,18 +37,29 @@ func (s *Store) update(d durability, build func(*transaction) error) (err error)
 	if t == nil {
 		return err
 	}
-	if err == nil && d == durable {
+	if d == durable {
 		if err = t.SyncWait(); err != nil {
-			err = fmt.Errorf("sync database: %w", err)
+			err = s.fail(fmt.Errorf("sync database: %w", err))
 		}
 	}
 	return errors.Join(err, t.Close())
+}
+
+// fail makes the store refuse every later change.
+func (s *Store) fail(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = true
+	return fmt.Errorf("%w: %w", ErrFailed, err)
 }
 
 // apply does the part of update that changes take turns for. It returns a nil transaction if nothing was written.
 func (s *Store) apply(d durability, build func(*transaction) error) (*transaction, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.failed {
+		return nil, ErrFailed
+	}
 	t := &transaction{Batch: s.db.NewIndexedBatch(), state: s.state, bounds: s.bounds}
 	if err := build(t); err != nil {
 		return nil, errors.Join(err, t.Close())
@@ -52,17 +67,29 @@ func (s *Store) apply(d durability, build func(*transaction) error) (*transactio
 	if t.Empty() {
 		return nil, t.Close()
 	}
-	var err error
-	if d == durable {
-		err = s.db.ApplyNoSyncWait(t.Batch, pebble.Sync)
-	} else {
-		err = s.db.Apply(t.Batch, pebble.NoSync)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("write database: %w", err), t.Close())
+	if err := s.write(d, t); err != nil {
+		s.failed = true
+		return nil, fmt.Errorf("%w: write database: %w", ErrFailed, err)
 	}
 	s.state = t.state
 	return t, nil
+}
+
+// write hands a batch to the database. What the database calls fatal is an error here.
+func (s *Store) write(d durability, t *transaction) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			fatal, ok := p.(fatalError)
+			if !ok {
+				panic(p)
+			}
+			err = fatal
+		}
+	}()
+	if d == durable {
+		return s.db.ApplyNoSyncWait(t.Batch, pebble.Sync)
+	}
+	return s.db.Apply(t.Batch, pebble.NoSync)
 }
 
 // put sets a key. A batch is memory: it fails only if it is used wrongly, which is this package's mistake.
