@@ -2,8 +2,10 @@ package store
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lightswarm/lightswarm/learner"
@@ -12,8 +14,17 @@ import (
 )
 
 func TestLearnerStoreConforms(t *testing.T) {
+	// Folders are on a file system in memory, which stays when a store is closed.
+	var mu sync.Mutex
+	disks := map[string]vfs.FS{}
 	storetest.Run(t, func(folder string) (learner.Store, func() error, error) {
-		s, err := Open(Options{Folder: folder, Self: self, MaxBlockBytes: 1 << 30})
+		mu.Lock()
+		if disks[folder] == nil {
+			disks[folder] = vfs.NewMem()
+		}
+		disk := disks[folder]
+		mu.Unlock()
+		s, err := Open(Options{Folder: "db", Self: self, FileSystem: disk, MaxBlockBytes: 1 << 30})
 		if err != nil {
 			return nil, nil, err
 		}
