@@ -1,0 +1,80 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write docs/configuration.md anew")
+
+// The page that documents every setting is what the table says.
+func TestReferenceIsCurrent(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "configuration.md")
+	want := reference()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("run go test ./node/config -update:\n%s", diff)
+	}
+}
+
+func reference() string {
+	var b strings.Builder
+	b.WriteString(`# Settings
+
+A setting comes from the defaults, the data folder's config.toml, the environment and the command line; a later one wins.
+An unknown key is an error that suggests the nearest known one.
+
+In config.toml the part of a key before the dot is a section:
+
+` + "```toml" + `
+[p2p]
+listen = ["/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1"]
+
+[rollout]
+threads = 4
+` + "```" + `
+
+| key | default | environment | flag | what it sets |
+|---|---|---|---|---|
+`)
+	defaults := Default()
+	for _, f := range defaults.fields() {
+		value := f.value.String()
+		if value != "" {
+			value = "`" + value + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | `--%s` | %s |\n", f.key, value, environmentName(f.key), flagName(f.key), f.usage)
+	}
+	b.WriteString(`
+A command has the flags that matter to it. Sizes are a number and B, KiB, MiB, GiB or TiB; durations are such as 90s or
+5m; lists are separated by commas, and a list's flag may be given several times.
+
+` + "`LIGHTSWARM_DATA`" + ` names the data folder; the flag is ` + "`--data`" + `.
+
+# The data folder
+
+| name | what it is |
+|---|---|
+| config.toml | settings; optional |
+| identity.key | the peer's ed25519 private key, PKCS #8 in PEM, mode 0600: back it up, it is who the node is |
+| api.token | bearer token of the local API, mode 0600 |
+| api.address | where the local API listens; there while the node runs |
+| lock | held by the process that uses the folder; it contains that process's id |
+| db/ | the database: everything else that the node must not lose |
+`)
+	return b.String()
+}
