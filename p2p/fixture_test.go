@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/lightswarm/lightswarm/p2p"
@@ -28,16 +29,19 @@ type world struct {
 	net     *simnet.Net
 	network wire.CID
 	nodes   []*node
+
+	resources map[int]network.ResourceManager // Of the nodes that have limits.
 }
 
 // node is one member with everything that it keeps in memory.
 type node struct {
 	*p2p.Network
-	index  int
-	key    wire.Key
-	world  *world
-	source *source
-	blocks *block.MemoryStore
+	index   int
+	key     wire.Key
+	world   *world
+	network wire.CID
+	source  *source
+	blocks  *block.MemoryStore
 
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
@@ -67,7 +71,7 @@ func (w *world) bootstrapAddr(i int) string {
 func (w *world) add(configure ...func(*p2p.Config)) *node {
 	w.t.Helper()
 	i := len(w.nodes)
-	h, err := w.net.Host(w.private(i), netip.AddrPortFrom(simnet.Addr(i), 8000), 100, nil)
+	h, err := w.net.Host(w.private(i), netip.AddrPortFrom(simnet.Addr(i), 8000), 100, w.resources[i])
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -82,7 +86,7 @@ func (w *world) add(configure ...func(*p2p.Config)) *node {
 		OnAnnouncement: n.source.keepAnnouncement,
 		OnPresence:     n.source.keepPresence,
 		Seed:           w.seed + uint64(i) + 1, Host: h,
-		Tuning: p2p.Tuning{MinConnections: 6},
+		Tuning: p2p.Tuning{MinConnections: 5},
 	}
 	for b := range min(i, 2) {
 		cfg.Bootstrap = append(cfg.Bootstrap, w.bootstrapAddr(b))
@@ -93,6 +97,7 @@ func (w *world) add(configure ...func(*p2p.Config)) *node {
 	if n.Network, err = p2p.New(w.t.Context(), cfg); err != nil {
 		w.t.Fatal(err)
 	}
+	n.network = cfg.Network
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
 	n.ended.Go(func() {
@@ -123,16 +128,16 @@ func (w *world) connect(from, to *node) {
 	}
 }
 
-// presences publishes a sign of life every 20 seconds, the first after a second or so.
+// presences publishes a sign of life every 30 seconds, the first after a second or so.
 func (n *node) presences(ctx context.Context) {
-	for pause := time.Second + time.Duration(n.index)*50*time.Millisecond; ; pause = 20 * time.Second {
+	for pause := time.Second + time.Duration(n.index)*50*time.Millisecond; ; pause = 30 * time.Second {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return
 		}
 		p, err := wire.SignPresence(n.key, wire.Presence{
-			Network: n.world.network, Roles: wire.RoleRollout, HeadVersion: n.source.Head(),
+			Network: n.network, Roles: wire.RoleRollout, HeadVersion: n.source.Head(),
 			NextSequence: n.source.count(n.key.Peer()), Created: time.Now(), AgentVersion: "test",
 		})
 		if err != nil {
@@ -148,7 +153,7 @@ func (n *node) presences(ctx context.Context) {
 // release signs the next version, keeps it and gossips it.
 func (n *node) release() wire.SignedRelease {
 	n.world.t.Helper()
-	r := signRelease(n.world.t, n.key, n.world.network, n.source.nextVersion())
+	r := signRelease(n.world.t, n.key, n.network, n.source.nextVersion())
 	n.source.keepRelease(r)
 	n.publish(n.PublishRelease, r.Raw)
 	return r
@@ -162,7 +167,7 @@ func (n *node) announce() wire.SignedAnnouncement {
 
 func (n *node) announceFor(version uint64) wire.SignedAnnouncement {
 	n.world.t.Helper()
-	a := signAnnouncement(n.world.t, n.key, n.world.network, n.source.count(n.key.Peer()), version)
+	a := signAnnouncement(n.world.t, n.key, n.network, n.source.count(n.key.Peer()), version)
 	n.source.keepAnnouncement(a)
 	n.publish(n.PublishAnnouncement, a.Raw)
 	return a

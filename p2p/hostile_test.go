@@ -156,14 +156,13 @@ func (h *hostileWorld) run(flood bool) (result hostileResult) {
 		}
 	}
 	h.net.Partition(side)
-	time.Sleep(10 * time.Second)
+	time.Sleep(5 * time.Second)
 	learner.release()
 	for range 3 {
 		h.announce(cutOff, chain-1)
 		result.behind += len(cutOff)
-		time.Sleep(20 * time.Second)
+		time.Sleep(20 * time.Second) // In all, connections across the cut are given up.
 	}
-	time.Sleep(30 * time.Second)
 	if h.learnerHasAll() {
 		h.t.Fatal("the partition did not separate anybody")
 	}
@@ -308,7 +307,7 @@ func (p *hostilePeer) flood(index int, learner *node) {
 	p.flooding.Go(func() {
 		for n := uint64(0); ; n++ {
 			select {
-			case <-time.After(300 * time.Millisecond):
+			case <-time.After(400 * time.Millisecond):
 			case <-p.ctx.Done():
 				return
 			}

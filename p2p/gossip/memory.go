@@ -13,9 +13,9 @@ const (
 	memoryPeers = 8192
 	// memoryWindow is how far beyond its last sequence without gaps a peer's announcements are told apart.
 	memoryWindow = 1024
-	// Presence of one peer is passed on once every second, with a few in advance.
-	presenceRate  = 1
-	presenceBurst = 10
+	// Presence of one peer is passed on once in five seconds, with a few in advance.
+	presenceRate  = 0.2
+	presenceBurst = 5
 	// A gap is asked for again after gapRetryFirst, then after twice as long each time, up to gapRetryMax.
 	gapRetryFirst = 5 * time.Second
 	gapRetryMax   = 5 * time.Minute

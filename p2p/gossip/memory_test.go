@@ -155,7 +155,7 @@ func TestAllowLimitsEachPeer(t *testing.T) {
 		{"a minute later", allowed(gossip.Announcement, stranger.Peer(), time.Minute, 50), 10},
 		{"with the clock set back", allowed(gossip.Announcement, stranger.Peer(), 0, 50), 0},
 		{"of another peer", allowed(gossip.Announcement, learner.Peer(), 0, 50), 10},
-		{"of another kind", allowed(gossip.Presence, stranger.Peer(), time.Minute, 50), 10},
+		{"of another kind", allowed(gossip.Presence, stranger.Peer(), time.Minute, 50), 5},
 		{"releases", allowed(gossip.Release, learner.Peer(), 0, 50), 50},
 	} {
 		if c.got != c.want {
