@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,12 +20,13 @@ import (
 
 const (
 	arrivalQueue   = 1024 // Peers that connected and were not asked yet; those beyond wait for the next round.
-	pullsAtOnce    = 8
-	roundMembers   = 2   // Members asked in a round besides learners and bootstraps,
-	roundCollector = 8   // and by a collector.
-	gapsAtOnce     = 256 // Gaps looked at in one go.
-	gapOthers      = 2   // Members asked for a gap besides its author.
-	knownAuthors   = 256 // Authors about whom a collector asks everybody, in case that it missed their last words.
+	arrivalsAtOnce = 32   // Pulls at the same time from peers that arrived,
+	roundsAtOnce   = 16   // and from others. Silent strangers can fill these; learners and bootstraps need none.
+	roundMembers   = 2    // Members asked in a round besides learners and bootstraps,
+	roundCollector = 8    // and by a collector.
+	gapsAtOnce     = 256  // Gaps looked at in one go.
+	gapOthers      = 2    // Members asked for a gap besides its author.
+	knownAuthors   = 256  // Authors about whom a collector asks everybody, in case that it missed their last words.
 )
 
 // puller asks peers for what gossip may have lost: each peer when it connects, some every SyncInterval, and, for a
@@ -39,7 +41,7 @@ type puller struct {
 	keep    []peer.ID // Learners and bootstraps.
 	collect bool
 	tuning  Tuning
-	rng     *rand.Rand // Used by run alone.
+	rng     *rand.Rand // Used by rounds alone.
 	log     *slog.Logger
 
 	refuse     func(peer.ID)        // Drops a peer of another network.
@@ -63,37 +65,43 @@ func (p *puller) arrive(from peer.ID) {
 
 // run pulls until ctx ends and waits for the pulls under way.
 func (p *puller) run(ctx context.Context) {
-	var pulls sync.WaitGroup
-	defer pulls.Wait()
-	slots := make(chan struct{}, pullsAtOnce)
-	start := func(from peer.ID, cursors []wire.Cursor) {
+	var lanes sync.WaitGroup
+	defer lanes.Wait()
+	lanes.Go(func() { p.arrivals(ctx, newLane(ctx, arrivalsAtOnce)) })
+	lanes.Go(func() { p.rounds(ctx, newLane(ctx, roundsAtOnce)) })
+}
+
+// arrivals pulls from peers as they connect.
+func (p *puller) arrivals(ctx context.Context, lane *lane) {
+	defer lane.wait()
+	for {
 		select {
-		case slots <- struct{}{}:
+		case from := <-p.arrived:
+			p.start(ctx, lane, from, p.authors())
 		case <-ctx.Done():
 			return
 		}
-		pulls.Go(func() {
-			defer func() { <-slots }()
-			p.pull(ctx, from, cursors)
-		})
 	}
+}
+
+// rounds pulls from some peers now and then, and from those that may fill a gap.
+func (p *puller) rounds(ctx context.Context, lane *lane) {
+	defer lane.wait()
 	round := time.NewTimer(p.pause())
 	defer round.Stop()
 	gaps := time.NewTicker(p.tuning.GapInterval)
 	defer gaps.Stop()
 	for {
 		select {
-		case from := <-p.arrived:
-			start(from, p.authors())
 		case <-round.C:
 			for _, from := range p.roundPeers() {
-				start(from, p.authors())
+				p.start(ctx, lane, from, p.authors())
 			}
 			round.Reset(p.pause())
 		case <-gaps.C:
 			if p.collect {
 				for from, cursors := range p.assign(p.memory.Gaps(time.Now(), gapsAtOnce)) {
-					start(from, cursors)
+					p.start(ctx, lane, from, cursors)
 				}
 			}
 		case <-ctx.Done():
@@ -101,6 +109,41 @@ func (p *puller) run(ctx context.Context) {
 		}
 	}
 }
+
+// start pulls from a peer in the background, once the lane has room.
+func (p *puller) start(ctx context.Context, lane *lane, from peer.ID, cursors []wire.Cursor) {
+	lane.do(slices.Contains(p.keep, from), func() { p.pull(ctx, from, cursors) })
+}
+
+// lane runs a bounded number of things at the same time. It is used by one goroutine.
+type lane struct {
+	ctx     context.Context
+	slots   chan struct{}
+	running sync.WaitGroup
+}
+
+func newLane(ctx context.Context, atOnce int) *lane {
+	return &lane{ctx: ctx, slots: make(chan struct{}, atOnce)}
+}
+
+// do waits for a free slot, unless the matter is urgent, and runs f in the background. It does nothing once ctx ended.
+func (l *lane) do(urgent bool, f func()) {
+	if urgent {
+		l.running.Go(f)
+		return
+	}
+	select {
+	case l.slots <- struct{}{}:
+		l.running.Go(func() {
+			defer func() { <-l.slots }()
+			f()
+		})
+	case <-l.ctx.Done():
+	}
+}
+
+// wait returns when all that was started has ended.
+func (l *lane) wait() { l.running.Wait() }
 
 // authors are the cursors that a collector asks everybody about.
 func (p *puller) authors() []wire.Cursor {

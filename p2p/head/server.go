@@ -22,7 +22,7 @@ const MaxRequests = 64
 
 const (
 	// exchangeTimeout is how long one request or response may take to arrive whole.
-	exchangeTimeout = 30 * time.Second
+	exchangeTimeout = 20 * time.Second
 	// responseRoom is what a response may hold in records, below the limit by more than its other fields take.
 	responseRoom = wire.MaxHeadResponseBytes - 1024
 	// recordOverhead bounds the field tag and length before each record.

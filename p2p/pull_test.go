@@ -1,0 +1,100 @@
+package p2p_test
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/lightswarm/lightswarm/p2p/gossip"
+	"github.com/lightswarm/lightswarm/p2p/head"
+	"github.com/lightswarm/lightswarm/p2p/simnet"
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+// liar answers head requests with fixed records, whatever was asked.
+type liar struct{ releases, announcements [][]byte }
+
+func (l liar) Releases(uint64, int) ([][]byte, error)                   { return l.releases, nil }
+func (l liar) Announcements(wire.PeerID, uint64, int) ([][]byte, error) { return l.announcements, nil }
+func (l liar) Head() uint64                                             { return uint64(len(l.releases)) }
+
+// TestPulledRecordsAreJudged has a peer answer pulls with what it must not: nothing of it reaches the node, and the
+// peer loses its standing.
+func TestPulledRecordsAreJudged(t *testing.T) {
+	key := wire.NewKey(simnet.Key(10, 1))
+	network := wire.SumCID([]byte("network 10")) // That of the world with seed 10.
+	forged := signAnnouncement(t, key, network, 0, 0).Raw
+	forged[len(forged)-1] ^= 1
+	for name, c := range map[string]struct {
+		source liar
+		want   gossip.Reason
+		kind   string
+	}{
+		"a release by somebody who is no learner": {
+			liar{releases: [][]byte{signRelease(t, key, network, 1).Raw}}, gossip.NotALearner, "release"},
+		"a forged announcement": {liar{announcements: [][]byte{forged}}, gossip.BadSignature, "announcement"},
+		"junk":                  {liar{announcements: [][]byte{[]byte("junk")}}, gossip.Malformed, "announcement"},
+		"an announcement for another network": {liar{announcements: [][]byte{
+			signAnnouncement(t, key, wire.SumCID([]byte("other")), 0, 0).Raw}}, gossip.OtherNetwork, "announcement"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 10)
+				defer w.close()
+				if w.network != network {
+					t.Fatal("the test is about another network")
+				}
+				learner := w.add()
+				h, err := w.net.Host(simnet.Key(10, 1), netip.AddrPortFrom(simnet.Addr(1), 8000), 100, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer h.Close()
+				defer head.Serve(h, network, c.source).Close()
+				info := peer.AddrInfo{ID: learner.Host().ID(), Addrs: learner.Host().Addrs()}
+				if err := h.Connect(t.Context(), info); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(5 * time.Second)
+				if n := learner.Stats().Pull.Verdicts[c.kind][c.want]; n == 0 {
+					t.Errorf("nothing was refused as %s: %v", c.want, learner.Stats().Pull.Verdicts)
+				}
+				if learner.source.nextVersion() != 0 || learner.source.handed != 0 {
+					t.Error("it was handed over")
+				}
+			})
+		})
+	}
+}
+
+// TestWhatItsAuthorLostIsGivenUp has an author that kept only its newer announcements: the learner takes those and
+// does not ask for the others for ever.
+func TestWhatItsAuthorLostIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 12)
+		defer w.close()
+		learner := w.add()
+		learner.release()
+		author := w.add()
+		author.source.keepRelease(learner.source.releases[0])
+		var kept []wire.SignedAnnouncement
+		for _, sequence := range []uint64{5000, 5001, 5003} {
+			a := signAnnouncement(t, author.key, w.network, sequence, 0)
+			author.source.keepAnnouncement(a)
+			kept = append(kept, a)
+		}
+		w.waitFor("the learner has what is left", time.Minute, func() bool { return hasAll(learner, kept) })
+		if n := learner.Stats().Pull.Lost; n != 5001 {
+			t.Errorf("%d announcements are counted as lost, want 5000 at the start and one between", n)
+		}
+		before := learner.Stats().Pull.Pulls
+		time.Sleep(10 * time.Minute)
+		// A round every 30 s asks learners, bootstraps and a few members, which is the author each time.
+		if n := learner.Stats().Pull.Pulls - before; n > 30 {
+			t.Errorf("%d pulls in ten minutes", n)
+		}
+	})
+}
