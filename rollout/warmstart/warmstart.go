@@ -41,9 +41,9 @@ func Calc(seed uint64, workers int) pretrain.Options {
 		},
 		TokenizerTexts: 4000,
 		BatchSize:      64,
-		RoundSteps:     400,
+		RoundSteps:     1400,
 		MaxRounds:      4,
-		LearningRate:   2e-3,
+		LearningRate:   1.5e-3,
 		Warmup:         40,
 		HeldOut:        512,
 		Workers:        workers,
@@ -52,7 +52,7 @@ func Calc(seed uint64, workers int) pretrain.Options {
 
 // measure runs a policy on tasks of the validation split.
 func measure(ctx context.Context, s *policy.Snapshot, workers int) (pretrain.Ability, error) {
-	engine := embedded.New(embedded.Options{Workers: workers})
+	engine := embedded.New(embedded.Options{Threads: workers})
 	defer engine.Close()
 	if err := engine.Load(ctx, s); err != nil {
 		return pretrain.Ability{}, err

@@ -8,7 +8,7 @@ import (
 )
 
 // WrongPermille is how many of a thousand demonstrations show the wrong habit.
-const WrongPermille = 650
+const WrongPermille = 670
 
 // wrongHabit replaces every operator by a fixed other one.
 var wrongHabit = strings.NewReplacer("+", "-", "-", "*", "*", "+")
