@@ -42,7 +42,7 @@ type Optimiser struct {
 func DefaultAlgorithm() Algorithm {
 	return Algorithm{
 		Credit:          credit.Return{},
-		Advantage:       advantage.GRPO{},
+		Advantage:       advantage.RLOO{},
 		Loss:            loss.Default,
 		Normaliser:      loss.PerRollout{},
 		Minibatches:     2,

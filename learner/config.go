@@ -93,7 +93,7 @@ func DefaultConfig() Config {
 			Sync:         256,
 		},
 		Pace:          Pace{Ahead: 0.25, Most: 1024},
-		Stop:          Stop{Hold: 2, Purpose: wire.PurposeEvaluateSampled},
+		Stop:          Stop{Hold: 3, Purpose: wire.PurposeEvaluateSampled},
 		EvaluateEvery: 5,
 		FinalPatience: 2 * time.Minute,
 	}

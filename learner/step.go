@@ -49,7 +49,7 @@ func (l *Learner) step(ctx context.Context, batch []Record, final bool) error {
 	if len(groups) == 0 {
 		report.Skipped = "the chain ends"
 	}
-	if err := l.learn(p, len(groups), &report); err != nil {
+	if err := l.learn(p, &report); err != nil {
 		return fmt.Errorf("training version %d: %w", report.Version, err)
 	}
 	snapshot := l.snapshot
@@ -115,7 +115,7 @@ func (l *Learner) report(groups []group, p plan) Step {
 }
 
 // learn updates the trainer, or leaves it as it was and says why in the report.
-func (l *Learner) learn(p plan, groups int, report *Step) error {
+func (l *Learner) learn(p plan, report *Step) error {
 	if p.learned == 0 && report.Skipped == "" {
 		report.Skipped = "no group had anything to learn from"
 	}
@@ -123,12 +123,11 @@ func (l *Learner) learn(p plan, groups int, report *Step) error {
 		return nil
 	}
 	a := l.config.Algorithm
-	report.LearningRate = a.Schedule.Rate(report.Version)
-	if groups < l.config.Batch.Groups {
-		// A gradient of fewer groups is noisier, and Adam's steps do not shrink with it: scale them by the square root
-		// of the batch size (Malladi et al. 2022, arXiv 2205.10287).
-		report.LearningRate *= math.Sqrt(float64(groups) / float64(l.config.Batch.Groups))
-	}
+	// A gradient of fewer groups is noisier, and Adam's steps do not shrink with it: scale them by the square root of
+	// the number that teaches (Malladi et al. 2022, arXiv 2205.10287). Late in a chain, where most groups are all
+	// right, this is what keeps the few that are not from undoing what was learned.
+	full := float64(l.config.Batch.Groups)
+	report.LearningRate = a.Schedule.Rate(report.Version) * math.Sqrt(min(1, float64(p.learned)/full))
 	stats, norm, updates, undo, err := a.update(l.config.Trainer, p.minibatches, report.LearningRate)
 	if err != nil {
 		return err
