@@ -107,6 +107,9 @@ func decodeProgress(data []byte, r Rules) (progress, error) {
 			t.done = make(map[wire.CID][]byte)
 		}
 		for _, set := range stored.Open {
+			if stored.Closed {
+				return progress{}, fmt.Errorf("decoding progress: the evaluation of version %d is closed and open", stored.Version)
+			}
 			environment, err := wire.ParseCID(set.Environment)
 			if err != nil {
 				return progress{}, fmt.Errorf("decoding progress: evaluation of version %d: %w", stored.Version, err)
