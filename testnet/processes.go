@@ -220,7 +220,9 @@ func (p *process) events(ctx context.Context, visit func(api.Event)) error {
 	})
 }
 
-func (p *process) block(ctx context.Context, cid string) ([]byte, error) { return p.client.Block(ctx, cid) }
+func (p *process) block(ctx context.Context, cid string) ([]byte, error) {
+	return p.client.Block(ctx, cid)
+}
 
 func (p *process) stop(ctx context.Context) error {
 	defer p.client.Close()

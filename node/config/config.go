@@ -76,7 +76,7 @@ type Rollout struct {
 type Learner struct {
 	// Steps is the last version that the learner makes; 0 sets no limit.
 	Steps int
-	// Target is the success on held-out tasks, sampled, that ends training when two evaluations in a row reach it;
+	// Target is the success on held-out tasks, sampled, that ends training when three evaluations in a row reach it;
 	// 0 for none.
 	Target float64
 	// Groups is how many groups one step trains on.

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"lightswarm": main})
+}
+
+// The scripts run the program as a user does; testdata/script has one for each theme.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			// Nothing of the user's reaches a script. A node of a test answers on loopback only.
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("XDG_DATA_HOME", e.WorkDir)
+			e.Setenv("LIGHTSWARM_P2P_LISTEN", "/ip4/127.0.0.1/tcp/0")
+			e.Setenv("LIGHTSWARM_P2P_MDNS", "false")
+			e.Setenv("LIGHTSWARM_P2P_DHT", "false")
+			e.Setenv("LIGHTSWARM_P2P_NAT_PORT_MAP", "false")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exitcode":     exitCodeCommand,
+			"jsonline":     jsonLineCommand,
+			"recordbundle": recordBundleCommand,
+			"waitfor":      waitForCommand,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+	})
+}

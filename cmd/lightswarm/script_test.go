@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// exitCodeCommand runs a command and checks its exit code: exitcode CODE COMMAND…
+func exitCodeCommand(ts *testscript.TestScript, _ bool, arguments []string) {
+	want, err := strconv.Atoi(arguments[0])
+	ts.Check(err)
+	err = ts.Exec(arguments[1], arguments[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// jsonLineCommand checks fields of a file's last line, an object: jsonline FILE FIELD OPERATOR VALUE… where the
+// operator is == for text, or one of < <= > >= for numbers, and the value of "is" a JSON type.
+func jsonLineCommand(ts *testscript.TestScript, _ bool, arguments []string) {
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile(arguments[0])), "\n")
+	var object map[string]any
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &object); err != nil {
+		ts.Fatalf("the last line is no object: %v", err)
+	}
+	for rest := arguments[1:]; len(rest) >= 3; rest = rest[3:] {
+		field, operator, want := rest[0], rest[1], rest[2]
+		got, there := object[field]
+		if !there {
+			ts.Fatalf("there is no field %s", field)
+		}
+		if !holds(got, operator, want) {
+			ts.Fatalf("%s is %v, want %s %s", field, got, operator, want)
+		}
+	}
+}
+
+func holds(got any, operator, want string) bool {
+	if operator == "==" {
+		return fmt.Sprint(got) == want
+	}
+	number, isNumber := got.(float64)
+	bound, err := strconv.ParseFloat(want, 64)
+	if !isNumber || err != nil {
+		return false
+	}
+	switch operator {
+	case "<":
+		return number < bound
+	case "<=":
+		return number <= bound
+	case ">":
+		return number > bound
+	case ">=":
+		return number >= bound
+	}
+	return false
+}
+
+// patience is how long a script waits for a node.
+const patience = time.Minute
+
+// waitForCommand waits until files exist and are not empty: waitfor FILE…
+func waitForCommand(ts *testscript.TestScript, _ bool, arguments []string) {
+	deadline := time.Now().Add(patience)
+	for _, name := range arguments {
+		for {
+			if info, err := os.Stat(ts.MkAbs(name)); err == nil && info.Size() > 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				ts.Fatalf("%s did not come", name)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package testnet
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSeedFixesKeysAndNonce(t *testing.T) {
+	a, b := DefaultOptions(), DefaultOptions()
+	if !a.key(1).Equal(b.key(1)) || !bytes.Equal(a.nonce(), b.nonce()) {
+		t.Error("the same seed gives other keys")
+	}
+	if a.key(0).Equal(a.key(1)) {
+		t.Error("two nodes have the same key")
+	}
+	b.Seed = 2
+	if a.key(0).Equal(b.key(0)) || bytes.Equal(a.nonce(), b.nonce()) {
+		t.Error("another seed gives the same keys")
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for problem, spoil := range map[string]func(*Options){
+		"rollout nodes":  func(o *Options) { o.Nodes = 0 },
+		"timeout":        func(o *Options) { o.Timeout = -1 },
+		"run folder":     func(o *Options) { o.Dir = "" },
+		"program":        func(o *Options) { o.Processes = true },
+		"learner.target": func(o *Options) { o.Settings.Learner.Target = 2 },
+	} {
+		o := DefaultOptions()
+		o.Dir = filepath.Join(t.TempDir(), "run")
+		spoil(&o)
+		if _, err := Run(t.Context(), o, nil); err == nil || !strings.Contains(err.Error(), problem) {
+			t.Errorf("%s: %v", problem, err)
+		}
+	}
+}
+
+func TestRunFolderMustBeNew(t *testing.T) {
+	o := DefaultOptions()
+	o.Dir = t.TempDir()
+	if err := makeFolder(filepath.Join(o.Dir, "used")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), o, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("a run in a folder with content: %v", err)
+	}
+}
+
+func TestProcessesGetTheSettings(t *testing.T) {
+	t.Setenv("LIGHTSWARM_LEARNER_TARGET", "0.1")
+	t.Setenv("LIGHTSWARM_NETWORK", "nonsense")
+	o := DefaultOptions()
+	environ, err := variables(o.Settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(environ, "LIGHTSWARM_LEARNER_TARGET=0.95") || !slices.Contains(environ, "LIGHTSWARM_P2P_MDNS=false") {
+		t.Error("a setting of the run is missing")
+	}
+	for _, variable := range environ {
+		if variable == "LIGHTSWARM_LEARNER_TARGET=0.1" || strings.HasPrefix(variable, "LIGHTSWARM_NETWORK=") {
+			t.Errorf("%s leaks from this process", variable)
+		}
+	}
+}
+
+func TestFirstGroupsMakeABatch(t *testing.T) {
+	o := DefaultOptions()
+	for _, nodes := range []int{1, 2, 3, 4, 5, 31, 32, 33} {
+		o.Nodes = nodes
+		if got := int(o.firstGroups()) * nodes; got < o.Settings.Learner.Groups || got >= o.Settings.Learner.Groups+nodes {
+			t.Errorf("%d nodes run %d groups together, a batch has %d", nodes, got, o.Settings.Learner.Groups)
+		}
+	}
+}
