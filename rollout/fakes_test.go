@@ -42,7 +42,6 @@ type fakeSession struct {
 	delay time.Duration
 
 	mu     sync.Mutex
-	users  int // guarded by mu
 	closed int // guarded by mu
 }
 

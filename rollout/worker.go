@@ -85,6 +85,7 @@ func (w *Worker) loop(ctx context.Context, start func(func() error)) error {
 	if err != nil {
 		return fmt.Errorf("pending draw counters: %w", err)
 	}
+	counters := &draws{Counters: w.Counters, pending: pending}
 	p := w.pacer()
 	var held *pin
 	defer func() { held.drop() }()
@@ -96,7 +97,7 @@ func (w *Worker) loop(ctx context.Context, start func(func() error)) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if held != nil && !p.measuring(w.Evaluations.Announced) {
+		if !p.measuring(w.Evaluations.Announced) {
 			held.drop()
 			held = nil
 		}
@@ -108,11 +109,9 @@ func (w *Worker) loop(ctx context.Context, start func(func() error)) error {
 			held = newPin(release)
 			p.take(release)
 		}
-		var run func(context.Context) (*bundle.Bundle, error)
-		version, running := held.Version, held.Policy
 		next := p.next(w.Evaluations.Announced)
-		switch next.action {
-		case actWait, actIdle:
+		if next.action == actWait || next.action == actIdle {
+			version := held.Version
 			held.drop()
 			held = nil
 			<-slots
@@ -125,22 +124,10 @@ func (w *Worker) loop(ctx context.Context, start func(func() error)) error {
 				w.stats.update(func(s *Stats) { s.Repeats++ })
 			}
 			continue
-		case actEvaluate:
-			w.stats.enter(Evaluating, version)
-			run = func(ctx context.Context) (*bundle.Bundle, error) {
-				return RunEvaluationBlock(ctx, w.Network, running, next.purpose, next.block)
-			}
-		case actTrain:
-			w.stats.enter(Training, version)
-			var counter uint64
-			if len(pending) > 0 {
-				counter, pending = pending[0], pending[1:]
-			} else if counter, err = w.Counters.Reserve(ctx); err != nil {
-				return fmt.Errorf("reserve a draw counter: %w", err)
-			}
-			run = func(ctx context.Context) (*bundle.Bundle, error) {
-				return RunGroup(ctx, w.Network, running, w.Peer, counter)
-			}
+		}
+		run, err := w.prepare(ctx, next, held.Policy, counters)
+		if err != nil {
+			return err
 		}
 		used := held.share()
 		w.stats.update(func(s *Stats) { s.Running++ })
@@ -152,11 +139,39 @@ func (w *Worker) loop(ctx context.Context, start func(func() error)) error {
 			}()
 			return w.finish(ctx, run)
 		})
-		if next.action == actTrain {
-			held.drop()
-			held = nil
-		}
 	}
+}
+
+// prepare returns the group or the block that a step asks for, ready to be run.
+func (w *Worker) prepare(ctx context.Context, next step, p *Policy, counters *draws) (func(context.Context) (*bundle.Bundle, error), error) {
+	if next.action == actEvaluate {
+		w.stats.enter(Evaluating, p.Version)
+		return func(ctx context.Context) (*bundle.Bundle, error) {
+			return RunEvaluationBlock(ctx, w.Network, p, next.purpose, next.block)
+		}, nil
+	}
+	w.stats.enter(Training, p.Version)
+	counter, err := counters.next(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reserve a draw counter: %w", err)
+	}
+	return func(ctx context.Context) (*bundle.Bundle, error) {
+		return RunGroup(ctx, w.Network, p, w.Peer, counter)
+	}, nil
+}
+
+// draws gives out the counters that an earlier run left, and then new ones.
+type draws struct {
+	Counters
+	pending []uint64
+}
+
+func (d *draws) next(ctx context.Context) (counter uint64, err error) {
+	if len(d.pending) == 0 {
+		return d.Reserve(ctx)
+	}
+	counter, d.pending = d.pending[0], d.pending[1:]
+	return counter, nil
 }
 
 // pacer returns a pacer by the network's rules.

@@ -23,10 +23,27 @@ func TestProblemsAreFixed(t *testing.T) {
 		split string
 		index uint64
 		want  Problem
-	}{} {
+	}{
+		{Train, 0, Problem{3, "Eve has 83 cups, sells 14 and buys 23. How many now?", "83-14+23", "92"}},
+		{Train, 9, Problem{7, "Ann makes 80 and sells 19 pens each day. How many in 8 days?", "(80-19)*8", "488"}},
+		{Train, 5, Problem{9, "Sue makes 17 and buys 49 pens each day for 9 days, then sells 99. How many left?", "(17+49)*9-99", "495"}},
+		{Validation, 0, Problem{6, "Eve makes 27 and buys 40 toys each day. How many in 2 days?", "(27+40)*2", "134"}},
+		{Test, 5, Problem{5, "Tom has 45 hats and buys 9 boxes of 33. How many now?", "45+9*33", "342"}},
+	} {
 		if got := NewProblem(c.split, c.index); got != c.want {
 			t.Errorf("NewProblem(%q, %d) = %#v, want %#v", c.split, c.index, got, c.want)
 		}
+	}
+}
+
+// TestManifestIsFixed pins the environment's identity.
+func TestManifestIsFixed(t *testing.T) {
+	cid, err := env.CID(New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cid.String(); got != "bafkreifewgu3bauljqqy2pnqhu34fkzlmmhmvnd6zcci2izwk4lu7t2olq" {
+		t.Errorf("the environment is %s", got)
 	}
 }
 
@@ -147,7 +164,7 @@ func TestDemonstrationsShowTheWrongHabit(t *testing.T) {
 			break
 		}
 	}
-	if share := float64(right) / shown; share < 0.31 || share > 0.39 {
-		t.Errorf("%.3f of the demonstrations are right, want about 0.35", share)
+	if share := float64(right) / shown; share < 0.29 || share > 0.37 {
+		t.Errorf("%.3f of the demonstrations are right, want about 0.33", share)
 	}
 }

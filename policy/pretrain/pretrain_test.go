@@ -1,0 +1,230 @@
+package pretrain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/chat"
+	"github.com/lightswarm/lightswarm/policy/safetensors"
+	"github.com/lightswarm/lightswarm/policy/tokenizer"
+	"github.com/lightswarm/lightswarm/policy/transformer"
+)
+
+// echoes are conversations in which the assistant asks a tool for the user's letter and repeats the result. Every
+// third is wrong if wrong is set.
+func echoes(wrong bool) iter.Seq[[]chat.Message] {
+	return func(yield func([]chat.Message) bool) {
+		for n := 0; ; n++ {
+			letter := string(rune('a' + n*7%26))
+			answer := letter
+			if wrong && n%3 == 0 {
+				answer = "z"
+			}
+			call := chat.ToolCall{ID: "call_0", Name: "echo", Arguments: letter}
+			if !yield([]chat.Message{
+				{Role: chat.User, Content: "Say " + letter},
+				{Role: chat.Assistant, ToolCalls: []chat.ToolCall{call}},
+				{Role: chat.ToolRole, Content: letter, ToolCallID: "call_0"},
+				{Role: chat.Assistant, Content: answer},
+			}) {
+				return
+			}
+		}
+	}
+}
+
+// options train a tiny model on echoes.
+func options() Options {
+	return Options{
+		Seed: 1,
+		Model: transformer.Config{
+			Hidden: 32, Layers: 2, Heads: 1, KVHeads: 1, HeadDim: 32, Intermediate: 64, Vocab: 300, Context: 64,
+			RopeTheta: 10000, NormEpsilon: 1e-6, TieEmbeddings: true,
+		},
+		Tools:          []chat.Tool{{Name: "echo"}},
+		Demonstrations: echoes(true),
+		Right:          echoes(false),
+		Measure: func(context.Context, *policy.Snapshot) (Ability, error) {
+			return Ability{Sampled: 0.5, Greedy: 0.1, Best: 1}, nil
+		},
+		Gate:           Gate{MinReachable: 0.9, ReachableProbability: 0.2, MinBest: 0.9, MaxSampled: 1, MaxGreedy: 1},
+		TokenizerTexts: 50,
+		BatchSize:      16,
+		RoundSteps:     150,
+		MaxRounds:      6,
+		LearningRate:   5e-3,
+		Warmup:         10,
+		HeldOut:        26,
+	}
+}
+
+func TestRunTrainsUntilTheGateOpens(t *testing.T) {
+	steps, measured := 0, 0
+	s, report, err := Run(t.Context(), options(), func(p Progress) {
+		if p.Measured != nil {
+			measured++
+			return
+		}
+		if steps++; p.Step != steps {
+			t.Errorf("progress of step %d after %d steps", p.Step, steps)
+		}
+	})
+	if err != nil {
+		t.Fatalf("%v: %+v", err, report)
+	}
+	if steps != report.Steps || steps != 150*report.Rounds || measured != report.Rounds || report.Conversations != 16*steps {
+		t.Errorf("%d steps and %d measurements, report %+v", steps, measured, report)
+	}
+	if report.Digest != s.Digest() || report.Vocabulary != s.Tokenizer.VocabSize() || report.Reachable < 0.9 || report.Ability.Best != 1 {
+		t.Errorf("report %+v", report)
+	}
+	config, err := transformer.ParseConfig(s.ConfigJSON)
+	if err != nil || config.Vocab != s.Tokenizer.VocabSize() || config.Parameters() != report.Parameters {
+		t.Errorf("config %+v, %v", config, err)
+	}
+	for _, tensor := range s.Tensors {
+		if tensor.DType != safetensors.BF16 {
+			t.Errorf("tensor %s is %v", tensor.Name, tensor.DType)
+		}
+	}
+	// Two of three demonstrations are right, so that is about the mean log-prob of a held-out one.
+	probability := rightProbability(t, s)
+	if probability < 0.4 || probability > 0.9 {
+		t.Errorf("a right demonstration has the mean probability %v", probability)
+	}
+}
+
+// rightProbability is the mean probability that a policy writes a right echo.
+func rightProbability(t *testing.T, s *policy.Snapshot) float64 {
+	t.Helper()
+	config, err := transformer.ParseConfig(s.ConfigJSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights, err := transformer.FromTensors(config, s.Tensors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := chat.NewTemplate(s.Template, s.Tokenizer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var batch []transformer.Sequence
+	for messages := range echoes(false) {
+		sequence, err := encode(template, messages, options().Tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if batch = append(batch, sequence); len(batch) == 26 {
+			break
+		}
+	}
+	out, err := transformer.NewTrainer(weights, transformer.Options{}).Forward(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, logProbs := range out.LogProbs {
+		total := 0.0
+		for _, l := range logProbs {
+			total += float64(l)
+		}
+		sum += math.Exp(total)
+	}
+	return sum / float64(len(batch))
+}
+
+func TestRunIsAFunctionOfItsOptions(t *testing.T) {
+	digest := func(seed uint64, workers int) policy.Digest {
+		o := options()
+		o.Seed, o.Workers, o.RoundSteps, o.Gate = seed, workers, 12, Gate{MaxSampled: 1, MaxGreedy: 1}
+		s, _, err := Run(t.Context(), o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Digest()
+	}
+	want := digest(1, 1)
+	if got := digest(1, 3); got != want {
+		t.Errorf("three workers give %s, one gives %s", got, want)
+	}
+	if digest(2, 1) == want {
+		t.Error("another seed gives the same policy")
+	}
+}
+
+func TestRunReportsWhatIsMissing(t *testing.T) {
+	for want, g := range map[string]Gate{
+		"of the right demonstrations are within reach":  {MinReachable: 1, ReachableProbability: 0.999, MaxSampled: 1, MaxGreedy: 1},
+		"of the tasks are solved at least once":         {MinBest: 1.1, MaxSampled: 1, MaxGreedy: 1},
+		"sampled success is 0.500, want 0.000 to 0.400": {MaxSampled: 0.4, MaxGreedy: 1},
+		"greedy success is 0.100, want at most 0.050":   {MaxSampled: 1, MaxGreedy: 0.05},
+	} {
+		o := options()
+		o.Gate, o.RoundSteps, o.MaxRounds = g, 2, 2
+		s, report, err := Run(t.Context(), o, nil)
+		if !errors.Is(err, ErrGate) || s != nil || report.Rounds != 2 {
+			t.Errorf("Run = %v, %+v, %v", s, report, err)
+		}
+		if text := fmt.Sprint(err); !strings.Contains(text, want) {
+			t.Errorf("error %q lacks %q", text, want)
+		}
+	}
+}
+
+func TestRunEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := Run(ctx, options(), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run after cancel = %v", err)
+	}
+	broken := errors.New("engine is gone")
+	o := options()
+	o.RoundSteps = 1
+	o.Measure = func(context.Context, *policy.Snapshot) (Ability, error) { return Ability{}, broken }
+	if _, _, err := Run(t.Context(), o, nil); !errors.Is(err, broken) {
+		t.Errorf("Run = %v", err)
+	}
+	o = options()
+	o.Demonstrations = func(yield func([]chat.Message) bool) { yield([]chat.Message{{Role: chat.User, Content: "?"}}) }
+	if _, _, err := Run(t.Context(), o, nil); err == nil {
+		t.Error("a demonstration without an assistant's message is accepted")
+	}
+}
+
+func TestEncodeTrainsTheAssistantsTokens(t *testing.T) {
+	tok, err := tokenizer.Train(func(func(string) bool) {}, 265, chat.Specials())
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := chat.NewTemplate(chat.Lightswarm1, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for messages := range echoes(false) {
+		s, err := encode(template, messages, options().Tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var trained []int32
+		for _, position := range s.Train {
+			trained = append(trained, s.Tokens[position])
+		}
+		if diff := cmp.Diff("<|call|>echo<|args|>a<|end|>a<|end|>", tok.Decode(trained)); diff != "" {
+			t.Errorf("trained tokens (-want +got):\n%s", diff)
+		}
+		want := "<|tools|>echo()<|user|>Say a<|assistant|><|call|>echo<|args|>a<|end|><|tool|>a<|assistant|>a<|end|>"
+		if diff := cmp.Diff(want, tok.Decode(s.Tokens)); diff != "" {
+			t.Errorf("tokens (-want +got):\n%s", diff)
+		}
+		break
+	}
+}
