@@ -126,7 +126,7 @@ func found(snapshot *policy.Snapshot) (*rollout.Network, wire.PeerID, error) {
 		return nil, "", err
 	}
 	charter, err := wire.SignCharter(key, wire.Charter{
-		Name: "exact-everywhere", Created: time.UnixMilli(0), Nonce: make([]byte, 16),
+		Name: "exact-everywhere", Created: time.UnixMilli(1_700_000_000_000), Nonce: make([]byte, 16),
 		Learners: []wire.PeerID{key.Peer()}, Environments: []wire.EnvironmentRef{reference},
 		Base: wire.PolicyRef{Digest: snapshot.Digest(), StateDigest: snapshot.State, Anchor: manifest},
 		Rollout: wire.RolloutRules{
