@@ -86,7 +86,7 @@ func (w *world) add(configure ...func(*p2p.Config)) *node {
 		OnAnnouncement: n.source.keepAnnouncement,
 		OnPresence:     n.source.keepPresence,
 		Seed:           w.seed + uint64(i) + 1, Host: h,
-		Tuning: p2p.Tuning{MinConnections: 5},
+		Tuning: p2p.Tuning{MinConnections: 4},
 	}
 	for b := range min(i, 2) {
 		cfg.Bootstrap = append(cfg.Bootstrap, w.bootstrapAddr(b))

@@ -115,7 +115,7 @@ func (h *hostileWorld) close() {
 }
 
 func (h *hostileWorld) run(flood bool) (result hostileResult) {
-	const chain, everySequence = 6, 5 // Versions released before the start; announcements of each peer in the first act.
+	const chain, everySequence = 6, 3 // Versions released before the start; announcements of each peer in the first act.
 	start := time.Now()
 	honest := *hostilePeers - hostileCount()
 	for range honest {
@@ -161,7 +161,7 @@ func (h *hostileWorld) run(flood bool) (result hostileResult) {
 	for range 3 {
 		h.announce(cutOff, chain-1)
 		result.behind += len(cutOff)
-		time.Sleep(20 * time.Second) // In all, connections across the cut are given up.
+		time.Sleep(14 * time.Second) // In all, connections across the cut are given up.
 	}
 	if h.learnerHasAll() {
 		h.t.Fatal("the partition did not separate anybody")
@@ -285,7 +285,7 @@ func newHostilePeer(w *world, machine int) *hostilePeer {
 			}
 		})
 	}
-	for i := range 10 {
+	for i := range 6 {
 		to := w.nodes[(machine*7+i*5)%len(w.nodes)]
 		if i == 0 {
 			to = w.nodes[0]
