@@ -118,6 +118,7 @@ func options(t *testing.T, c config.Config) Options {
 type running struct {
 	*Node
 	t      *testing.T
+	limit  time.Duration // of until
 	cancel context.CancelFunc
 	done   chan error
 }
@@ -132,7 +133,7 @@ func start(t *testing.T, o Options) *running {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{Node: n, t: t, cancel: cancel, done: make(chan error, 1)}
+	r := &running{Node: n, t: t, limit: deadline, cancel: cancel, done: make(chan error, 1)}
 	go func() { r.done <- n.Run(ctx) }()
 	t.Cleanup(r.end)
 	return r
@@ -158,7 +159,7 @@ func (r *running) until(what string, holds func() bool) {
 	r.t.Helper()
 	events, end := r.Subscribe(64)
 	defer end()
-	late := time.After(deadline)
+	late := time.After(r.limit)
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for !holds() {
