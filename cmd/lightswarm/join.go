@@ -17,7 +17,8 @@ func (p *program) join() *cobra.Command {
 		Long: `Join the network with this id and run rollouts for it. Somebody who runs a node of the network can tell the whole
 command: lightswarm status prints it. No inbound port is needed.
 
-The command runs until it is interrupted. Without NETWORK it continues in the network that the data folder belongs to.`,
+The command runs until it is interrupted. Without NETWORK it continues in the network that the data folder belongs to,
+and dials the same members: they are stored in the data folder's config.toml.`,
 		Example: `  lightswarm join bafkrei… --bootstrap /ip4/192.0.2.1/tcp/4001/p2p/12D3Koo…
   lightswarm join --data ./volunteer`,
 		Args: cobra.MaximumNArgs(1),

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/multiformats/go-multiaddr"
@@ -54,26 +50,4 @@ func chosenPort(address multiaddr.Multiaddr, reached []string) string {
 		}
 	}
 	return "0"
-}
-
-// writeListen stores listen addresses in a new settings file. One that exists is the user's and stays.
-func writeListen(path string, listen []string) error {
-	var b bytes.Buffer
-	b.WriteString("# The addresses that the join command names.\n[p2p]\nlisten = [\n")
-	for _, address := range listen {
-		fmt.Fprintf(&b, "  %q,\n", address)
-	}
-	b.WriteString("]\n")
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("write the settings: %w", err)
-	}
-	_, err = f.Write(b.Bytes())
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write the settings: %w", err)
-	}
-	return nil
 }

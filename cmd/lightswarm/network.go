@@ -107,7 +107,7 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 	if err != nil {
 		return err
 	}
-	if err := writeListen(config.View(folder).ConfigFile(), listen); err != nil {
+	if err := remember(folder, "The addresses that the join command names.", "listen", listen); err != nil {
 		return err
 	}
 	return p.print(created, func(w io.Writer) {

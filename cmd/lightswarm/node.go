@@ -64,7 +64,10 @@ func (p *program) runNode(ctx context.Context, o node.Options) error {
 		}
 		return err
 	}
-	err = p.announceNode(n, o)
+	err = remember(o.Folder, "Members to dial first, as the first start named them.", "bootstrap", o.Config.P2P.Bootstrap)
+	if err == nil {
+		err = p.announceNode(n, o)
+	}
 	if err == nil {
 		err = n.Run(ctx)
 	}
