@@ -69,6 +69,10 @@ func (n *Node) learnerConfig(base *policy.Snapshot, t *trainer) (learner.Config,
 	}
 	c.Batch.Groups, c.Batch.Patience = settings.Groups, settings.Patience
 	c.Intake.Waiting = max(c.Intake.Waiting, 4*settings.Groups)
+	if settings.Waiting > 0 {
+		c.Intake.Waiting = settings.Waiting
+	}
+	c.Intake.Queue, c.Intake.PeerPending, c.Intake.Bytes = settings.Queue, settings.PeerPending, int(settings.FetchBytes)
 	c.Algorithm.Schedule.Peak = settings.LearningRate
 	c.Stop.MaxVersion, c.Stop.Target = uint64(settings.Steps), settings.Target
 	c.EvaluateEvery, c.FinalPatience = uint64(settings.EvaluateEvery), settings.FinalPatience

@@ -92,6 +92,19 @@ type Learner struct {
 	FinalPatience time.Duration
 	// Workers is how many goroutines train; 0 means one a processor. It never changes a result.
 	Workers int
+
+	// The settings below bound what the learner takes in, and with it its memory and disk.
+
+	// Queue is how many announcements wait until their bundles are fetched; one more makes the oldest of the peer with
+	// the most go.
+	Queue int
+	// Waiting is how many groups wait to be trained on before no more are fetched; 0 means four steps' worth, and at
+	// least 256.
+	Waiting int
+	// PeerPending is how many bundles of one peer may be on their way or wait; further ones are refused.
+	PeerPending int
+	// FetchBytes is how many bytes of bundles are in memory at a time.
+	FetchBytes Size
 }
 
 // Log says what is logged and how.
@@ -122,6 +135,9 @@ func Default() Config {
 			LearningRate:  3e-4,
 			EvaluateEvery: 5,
 			FinalPatience: 2 * time.Minute,
+			Queue:         4096,
+			PeerPending:   128,
+			FetchBytes:    64 << 20,
 		},
 		Log: Log{Level: "info", Format: "auto"},
 	}

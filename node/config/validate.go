@@ -33,7 +33,9 @@ func (e *FieldError) Error() string {
 const (
 	maxParallel   = 4096
 	maxGroups     = 1 << 16
+	maxWaiting    = 1 << 20
 	minBlockBytes = 64 << 20
+	minFetchBytes = 4 << 20
 )
 
 // Validate checks every setting; its error is a *FieldError with the value's origin.
@@ -109,6 +111,11 @@ func (c *Config) problems() map[string]string {
 	check(c.Learner.LearningRate > 0 && c.Learner.LearningRate < 1, "learner.learning_rate", "use a number between 0 and 1, such as 3e-4")
 	check(c.Learner.EvaluateEvery >= 0, "learner.evaluate_every", "use 0 or a positive number of versions")
 	check(c.Learner.FinalPatience >= 0, "learner.final_patience", "use a duration such as 2m")
+	check(c.Learner.Queue >= 1 && c.Learner.Queue <= maxWaiting, "learner.queue", fmt.Sprintf("use 1 to %d", maxWaiting))
+	check(c.Learner.Waiting == 0 || c.Learner.Waiting >= c.Learner.Groups && c.Learner.Waiting <= maxWaiting,
+		"learner.waiting", fmt.Sprintf("use 0, or from as many as learner.groups up to %d", maxWaiting))
+	check(c.Learner.PeerPending >= 1 && c.Learner.PeerPending <= maxWaiting, "learner.peer_pending", fmt.Sprintf("use 1 to %d", maxWaiting))
+	check(c.Learner.FetchBytes >= minFetchBytes, "learner.fetch_bytes", "too small to fetch bundles side by side; use at least 4MiB")
 
 	check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level", "use debug, info, warn or error")
 	check(slices.Contains([]string{"text", "json", "auto"}, c.Log.Format), "log.format", "use text, json or auto")
