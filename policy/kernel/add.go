@@ -15,21 +15,6 @@ func addEachPortable(dst, x []float32) {
 	}
 }
 
-// AddScaled sets dst[i] += round(x[i]·s). The slices have the same length; they may be the same.
-func AddScaled(dst, x []float32, s float32) {
-	checkLength("AddScaled: x", len(x), len(dst))
-	if len(x) == 0 {
-		return
-	}
-	addScaled(current(), dst, x, s)
-}
-
-func addScaledPortable(dst, x []float32, s float32) {
-	for i, v := range x {
-		dst[i] += float32(v * s)
-	}
-}
-
 // SumSquares returns Σ x[i]² in float64, in canonical lanes. (A square of a float32 is exact in float64.)
 func SumSquares(x []float32) float64 {
 	if len(x) == 0 {

@@ -158,17 +158,6 @@ func addEach(on path, dst, x []float32) {
 	}
 }
 
-func addScaled(on path, dst, x []float32, s float32) {
-	switch on {
-	case avx512:
-		addScaledAVX512(&dst[0], &x[0], len(dst), s)
-	case avx2:
-		addScaledAVX2(&dst[0], &x[0], len(dst), s)
-	default:
-		addScaledPortable(dst, x, s)
-	}
-}
-
 func adamW(on path, p, m, v, grad []float32, h AdamWStep) {
 	switch on {
 	case avx512:
@@ -223,9 +212,6 @@ func rotateBackAVX512(a, b, cos, sin *float32, n int)
 func addEachAVX512(dst, x *float32, n int)
 
 //go:noescape
-func addScaledAVX512(dst, x *float32, n int, s float32)
-
-//go:noescape
 func adamWAVX512(p, m, v, grad *float32, n int, LearningRate, Beta1, Gamma1, Beta2, Gamma2, Correction1, Correction2, Epsilon, WeightDecay, GradScale float32)
 
 //go:noescape
@@ -269,9 +255,6 @@ func rotateBackAVX2(a, b, cos, sin *float32, n int)
 
 //go:noescape
 func addEachAVX2(dst, x *float32, n int)
-
-//go:noescape
-func addScaledAVX2(dst, x *float32, n int, s float32)
 
 //go:noescape
 func adamWAVX2(p, m, v, grad *float32, n int, LearningRate, Beta1, Gamma1, Beta2, Gamma2, Correction1, Correction2, Epsilon, WeightDecay, GradScale float32)

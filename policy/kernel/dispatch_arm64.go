@@ -130,15 +130,6 @@ func addEach(on path, dst, x []float32) {
 	}
 }
 
-func addScaled(on path, dst, x []float32, s float32) {
-	switch on {
-	case neon:
-		addScaledNEON(&dst[0], &x[0], len(dst), s)
-	default:
-		addScaledPortable(dst, x, s)
-	}
-}
-
 func adamW(on path, p, m, v, grad []float32, h AdamWStep) {
 	switch on {
 	case neon:
@@ -189,9 +180,6 @@ func rotateBackNEON(a, b, cos, sin *float32, n int)
 
 //go:noescape
 func addEachNEON(dst, x *float32, n int)
-
-//go:noescape
-func addScaledNEON(dst, x *float32, n int, s float32)
 
 //go:noescape
 func adamWNEON(p, m, v, grad *float32, n int, LearningRate, Beta1, Gamma1, Beta2, Gamma2, Correction1, Correction2, Epsilon, WeightDecay, GradScale float32)

@@ -62,10 +62,6 @@ func addEach(on path, dst, x []float32) {
 	addEachPortable(dst, x)
 }
 
-func addScaled(on path, dst, x []float32, s float32) {
-	addScaledPortable(dst, x, s)
-}
-
 func adamW(on path, p, m, v, grad []float32, h AdamWStep) {
 	adamWPortable(p, m, v, grad, h)
 }

@@ -12,15 +12,9 @@ type Packed struct {
 	path path
 	n    int
 	k    int
-	step int // elements from one panel to the next; more than k*width in a view made by Rows
+	step int // elements from one panel to the next
 	data []float32
 }
-
-// N returns the number of columns of B.
-func (p *Packed) N() int { return p.n }
-
-// K returns the number of rows of B, the length of each product's chain.
-func (p *Packed) K() int { return p.k }
 
 // Pack stores a copy of B [k, n]. If trans is set, b holds Bᵀ [n, k] with row distance ldb >= k, as weights [out, in]
 // do; otherwise b holds B [k, n] with ldb >= n.
@@ -54,20 +48,6 @@ func (p *Packed) Pack(trans bool, n, k int, b []float32, ldb int) {
 			packRows(p.path, panel, width, columns, k, b[j:], ldb)
 		}
 	}
-}
-
-// Rows returns a view of B's rows [k0, k1). It shares p's memory: it is valid until p is packed again. Causal attention
-// uses it to leave out positions whose probability is zero.
-func (p *Packed) Rows(k0, k1 int) Packed {
-	if k0 < 0 || k1 < k0 || k1 > p.k {
-		panic(fmt.Sprintf("kernel: Rows: [%d, %d) is not within %d rows", k0, k1, p.k))
-	}
-	view := *p
-	view.k = k1 - k0
-	if len(p.data) > 0 && view.k > 0 {
-		view.data = p.data[k0*p.path.width() : len(p.data) : len(p.data)]
-	}
-	return view
 }
 
 // Alloc returns n zeros that start at a multiple of 64 bytes, the width of the widest vector load. No function needs

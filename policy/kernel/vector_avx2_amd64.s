@@ -1708,54 +1708,6 @@ done54:
 	VZEROUPPER
 	RET
 
-// func addScaledAVX2(dst, x *float32, n int, s float32)
-TEXT ·addScaledAVX2(SB), NOSPLIT, $0-28
-	MOVQ dst+0(FP), SI
-	MOVQ x+8(FP), DI
-	MOVQ n+16(FP), DX
-	MOVQ DX, CX
-	ANDQ $15, CX
-	NEGQ CX
-	LEAQ mask<>+64(SB), BX
-	VMOVDQU (BX)(CX*4), Y14
-	VMOVDQU 32(BX)(CX*4), Y15
-	XORL AX, AX
-	MOVQ DX, CX
-	SHRQ $4, CX
-	JZ rest56
-loop55:
-	VMOVUPS (DI)(AX*1), Y2
-	VMOVUPS 32(DI)(AX*1), Y3
-	VBROADCASTSS s+24(FP), Y12
-	VMULPS Y12, Y2, Y2
-	VMULPS Y12, Y3, Y3
-	VMOVUPS (SI)(AX*1), Y0
-	VMOVUPS 32(SI)(AX*1), Y1
-	VADDPS Y2, Y0, Y0
-	VADDPS Y3, Y1, Y1
-	VMOVUPS Y0, (SI)(AX*1)
-	VMOVUPS Y1, 32(SI)(AX*1)
-	ADDQ $64, AX
-	DECQ CX
-	JNZ loop55
-rest56:
-	TESTQ $15, DX
-	JZ done57
-	VMASKMOVPS (DI)(AX*1), Y14, Y2
-	VMASKMOVPS 32(DI)(AX*1), Y15, Y3
-	VBROADCASTSS s+24(FP), Y12
-	VMULPS Y12, Y2, Y2
-	VMULPS Y12, Y3, Y3
-	VMASKMOVPS (SI)(AX*1), Y14, Y0
-	VMASKMOVPS 32(SI)(AX*1), Y15, Y1
-	VADDPS Y2, Y0, Y0
-	VADDPS Y3, Y1, Y1
-	VMASKMOVPS Y0, Y14, (SI)(AX*1)
-	VMASKMOVPS Y1, Y15, 32(SI)(AX*1)
-done57:
-	VZEROUPPER
-	RET
-
 // func adamWAVX2(p, m, v, grad *float32, n int, LearningRate, Beta1, Gamma1, Beta2, Gamma2, Correction1, Correction2, Epsilon, WeightDecay, GradScale float32)
 TEXT ·adamWAVX2(SB), NOSPLIT, $0-80
 	MOVQ p+0(FP), SI
@@ -1772,8 +1724,8 @@ TEXT ·adamWAVX2(SB), NOSPLIT, $0-80
 	XORL AX, AX
 	MOVQ DX, CX
 	SHRQ $4, CX
-	JZ rest59
-loop58:
+	JZ rest56
+loop55:
 	VMOVUPS (R9)(AX*1), Y0
 	VMOVUPS 32(R9)(AX*1), Y1
 	VBROADCASTSS GradScale+76(FP), Y12
@@ -1834,10 +1786,10 @@ loop58:
 	VMOVUPS Y1, 32(SI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
-	JNZ loop58
-rest59:
+	JNZ loop55
+rest56:
 	TESTQ $15, DX
-	JZ done60
+	JZ done57
 	VMASKMOVPS (R9)(AX*1), Y14, Y0
 	VMASKMOVPS 32(R9)(AX*1), Y15, Y1
 	VBROADCASTSS GradScale+76(FP), Y12
@@ -1896,7 +1848,7 @@ rest59:
 	VSUBPS Y3, Y1, Y1
 	VMASKMOVPS Y0, Y14, (SI)(AX*1)
 	VMASKMOVPS Y1, Y15, 32(SI)(AX*1)
-done60:
+done57:
 	VZEROUPPER
 	RET
 

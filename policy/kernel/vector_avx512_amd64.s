@@ -1130,42 +1130,6 @@ done54:
 	VZEROUPPER
 	RET
 
-// func addScaledAVX512(dst, x *float32, n int, s float32)
-TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28
-	MOVQ dst+0(FP), SI
-	MOVQ x+8(FP), DI
-	MOVQ n+16(FP), DX
-	MOVL DX, CX
-	ANDL $15, CX
-	MOVL $1, BX
-	SHLL CX, BX
-	DECL BX
-	KMOVW BX, K1
-	XORL AX, AX
-	MOVQ DX, CX
-	SHRQ $4, CX
-	JZ rest56
-loop55:
-	VMOVUPS (DI)(AX*1), Z1
-	VMULPS.BCST s+24(FP), Z1, Z1
-	VMOVUPS (SI)(AX*1), Z0
-	VADDPS Z1, Z0, Z0
-	VMOVUPS Z0, (SI)(AX*1)
-	ADDQ $64, AX
-	DECQ CX
-	JNZ loop55
-rest56:
-	TESTQ $15, DX
-	JZ done57
-	VMOVUPS.Z (DI)(AX*1), K1, Z1
-	VMULPS.BCST s+24(FP), Z1, Z1
-	VMOVUPS.Z (SI)(AX*1), K1, Z0
-	VADDPS Z1, Z0, Z0
-	VMOVUPS Z0, K1, (SI)(AX*1)
-done57:
-	VZEROUPPER
-	RET
-
 // func adamWAVX512(p, m, v, grad *float32, n int, LearningRate, Beta1, Gamma1, Beta2, Gamma2, Correction1, Correction2, Epsilon, WeightDecay, GradScale float32)
 TEXT ·adamWAVX512(SB), NOSPLIT, $0-80
 	MOVQ p+0(FP), SI
@@ -1182,8 +1146,8 @@ TEXT ·adamWAVX512(SB), NOSPLIT, $0-80
 	XORL AX, AX
 	MOVQ DX, CX
 	SHRQ $4, CX
-	JZ rest59
-loop58:
+	JZ rest56
+loop55:
 	VMOVUPS (R9)(AX*1), Z0
 	VMULPS.BCST GradScale+76(FP), Z0, Z0
 	VMOVUPS (DI)(AX*1), Z1
@@ -1210,10 +1174,10 @@ loop58:
 	VMOVUPS Z0, (SI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
-	JNZ loop58
-rest59:
+	JNZ loop55
+rest56:
 	TESTQ $15, DX
-	JZ done60
+	JZ done57
 	VMOVUPS.Z (R9)(AX*1), K1, Z0
 	VMULPS.BCST GradScale+76(FP), Z0, Z0
 	VMOVUPS.Z (DI)(AX*1), K1, Z1
@@ -1238,7 +1202,7 @@ rest59:
 	VMULPS.BCST LearningRate+40(FP), Z1, Z1
 	VSUBPS Z1, Z0, Z0
 	VMOVUPS Z0, K1, (SI)(AX*1)
-done60:
+done57:
 	VZEROUPPER
 	RET
 

@@ -72,7 +72,6 @@ var vectorCases = []vectorCase{
 	}},
 	{"Add", 2, func(s [][]float32, _ *rand.Rand) []float32 { Add(s[0], s[1]); return nil }},
 	{"AddItself", 1, func(s [][]float32, _ *rand.Rand) []float32 { Add(s[0], s[0]); return nil }},
-	{"AddScaled", 2, func(s [][]float32, r *rand.Rand) []float32 { AddScaled(s[0], s[1], r.Float32()); return nil }},
 	{"SumSquares", 1, func(s [][]float32, _ *rand.Rand) []float32 {
 		b := math.Float64bits(SumSquares(s[0]))
 		if v := math.Float64frombits(b); v != v {

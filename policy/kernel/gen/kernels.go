@@ -249,15 +249,6 @@ var kernels = []*kernel{
 			m.store(r0, "dst")
 		})
 	}},
-	{name: "addScaled", pointers: []string{"dst", "x"}, scalars: []string{"s"}, body: func(m machine) {
-		m.pass(func() {
-			m.load(r1, "x")
-			m.mul(r1, r1, scalar("s"))
-			m.load(r0, "dst")
-			m.add(r0, r0, r1)
-			m.store(r0, "dst")
-		})
-	}},
 	{
 		name: "adamW", pointers: []string{"p", "m", "v", "grad"}, aggregate: "h AdamWStep",
 		scalars: []string{
