@@ -18,14 +18,15 @@
 //	timeout      the rollout took longer than this node allows
 //
 // Only scored and truncated carry a reward. A failure of the engine, or the end of the context, is no outcome: no
-// bundle comes out, and the draw is still owed.
+// bundle comes out, and the counter stays reserved.
 //
 // # The worker
 //
 // Worker turns this into a node's role: it takes the newest policy (PolicySource), measures releases that ask for it,
 // runs training groups up to the pace that the release or the charter sets, and hands finished bundles over
-// (Announcer). Counters are durable and consecutive (Counters): one that was reserved and not announced comes again
-// first after a restart. A group runs wholly under one policy version.
+// (Announcer). Counters are durable and consecutive (Counters), and bound to the policy version that they are reserved
+// under: one that was reserved and not announced comes again first after a restart if that version is still the newest,
+// else never. A group runs wholly under one policy version.
 //
 // The package needs no network: these interfaces are declared here and supplied by the caller. FolderPolicies and
 // FolderAnnouncer supply them from and to folders.

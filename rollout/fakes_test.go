@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -212,7 +213,7 @@ func (p *fakePolicies) Wait(ctx context.Context, version uint64) error {
 type fakeStore struct {
 	mu        sync.Mutex
 	next      uint64              // guarded by mu
-	reserved  map[uint64]bool     // guarded by mu
+	reserved  map[uint64]uint64   // guarded by mu; the version of each reserved counter
 	announced []wire.Announcement // guarded by mu
 	bundles   []*bundle.Bundle    // guarded by mu
 	elsewhere map[blockID]bool    // guarded by mu
@@ -227,7 +228,7 @@ type blockID struct {
 }
 
 func newFakeStore() *fakeStore {
-	return &fakeStore{reserved: map[uint64]bool{}, elsewhere: map[blockID]bool{}}
+	return &fakeStore{reserved: map[uint64]uint64{}, elsewhere: map[blockID]bool{}}
 }
 
 func (s *fakeStore) Announce(_ context.Context, a wire.Announcement, body []byte) error {
@@ -246,8 +247,8 @@ func (s *fakeStore) Announce(_ context.Context, a wire.Announcement, body []byte
 		return err
 	}
 	if a.Purpose == wire.PurposeTrain {
-		if !s.reserved[a.Counter] {
-			return fmt.Errorf("counter %d is not reserved", a.Counter)
+		if version, ok := s.reserved[a.Counter]; !ok || version != a.PolicyVersion {
+			return fmt.Errorf("counter %d is not reserved under version %d", a.Counter, a.PolicyVersion)
 		}
 		delete(s.reserved, a.Counter)
 	}
@@ -256,24 +257,27 @@ func (s *fakeStore) Announce(_ context.Context, a wire.Announcement, body []byte
 	return nil
 }
 
-func (s *fakeStore) Pending(context.Context) ([]uint64, error) {
+func (s *fakeStore) Resume(_ context.Context, version uint64) ([]uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var pending []uint64
-	for c := range s.reserved {
-		pending = append(pending, c)
-	}
-	slices.Sort(pending)
-	return pending, nil
+	maps.DeleteFunc(s.reserved, func(_, v uint64) bool { return v != version })
+	return slices.Sorted(maps.Keys(s.reserved)), nil
 }
 
-func (s *fakeStore) Reserve(context.Context) (uint64, error) {
+func (s *fakeStore) Reserve(_ context.Context, version uint64) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.next
 	s.next++
-	s.reserved[c] = true
+	s.reserved[c] = version
 	return c, nil
+}
+
+// pending returns the counters that are reserved, sorted.
+func (s *fakeStore) pending() []uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.reserved))
 }
 
 func (s *fakeStore) Announced(version uint64, purpose wire.Purpose, block uint64) bool {

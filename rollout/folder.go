@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,27 +20,27 @@ import (
 //
 //	v<version>-<counter>.bundle               a training group; sorted by name, in order of version and counter
 //	evaluations/v<version>-<block>-<purpose>.bundle
-//	next                                      the next draw counter, in decimal
+//	counters                                  the next draw counter; then each reserved one and its version
 //
-// Everything is written to a temporary file, synced and renamed. A counter below next without a bundle is pending. One
+// Everything is written to a temporary file, synced and renamed. A reservation ends once its bundle is there. One
 // process uses a folder at a time.
 type Folder struct {
 	dir string
 
-	mu   sync.Mutex
-	next uint64          // guarded by mu
-	done map[uint64]bool // guarded by mu; counters with a bundle
+	mu       sync.Mutex
+	next     uint64            // guarded by mu
+	reserved map[uint64]uint64 // guarded by mu; the version of each reserved counter
 }
 
 const (
-	nextName       = "next"
+	countersName   = "counters"
 	evaluationsDir = "evaluations"
 	bundleSuffix   = ".bundle"
 )
 
 // OpenFolder opens a folder, which it creates when it does not exist.
 func OpenFolder(dir string) (*Folder, error) {
-	f := &Folder{dir: dir, done: make(map[uint64]bool)}
+	f := &Folder{dir: dir, reserved: make(map[uint64]uint64)}
 	if err := f.open(); err != nil {
 		return nil, fmt.Errorf("open rollout folder %s: %w", dir, err)
 	}
@@ -49,76 +51,91 @@ func (f *Folder) open() error {
 	if err := os.MkdirAll(filepath.Join(f.dir, evaluationsDir), 0o755); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(f.dir, nextName))
-	if err == nil {
-		f.next, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	text, err := os.ReadFile(filepath.Join(f.dir, countersName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	names, err := filepath.Glob(filepath.Join(f.dir, "v*-*"+bundleSuffix))
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		_, counter, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), bundleSuffix), "-")
-		n, err := strconv.ParseUint(counter, 10, 64)
+	numbers := make([]uint64, 0, 16)
+	for _, field := range strings.Fields(string(text)) {
+		n, err := strconv.ParseUint(field, 10, 64)
 		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Base(name), err)
+			return fmt.Errorf("%s: %w", countersName, err)
 		}
-		f.done[n] = true
+		numbers = append(numbers, n)
+	}
+	if len(numbers)%2 != 1 {
+		return fmt.Errorf("%s has %d numbers, want the next counter and pairs", countersName, len(numbers))
+	}
+	f.next = numbers[0]
+	for pair := range slices.Chunk(numbers[1:], 2) {
+		counter, version := pair[0], pair[1]
+		if _, err := os.Stat(f.groupName(version, counter)); errors.Is(err, fs.ErrNotExist) {
+			f.reserved[counter] = version
+		} else if err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// save writes the counters. The caller holds mu.
+func (f *Folder) save() error {
+	text := fmt.Sprintln(f.next)
+	for _, counter := range slices.Sorted(maps.Keys(f.reserved)) {
+		text += fmt.Sprintln(counter, f.reserved[counter])
+	}
+	return writeWhole(filepath.Join(f.dir, countersName), []byte(text))
 }
 
 // Announce implements Announcer.
 func (f *Folder) Announce(_ context.Context, a wire.Announcement, body []byte) error {
-	name := f.evaluationName(a.PolicyVersion, a.Purpose, a.Counter)
-	if a.Purpose == wire.PurposeTrain {
-		name = filepath.Join(f.dir, fmt.Sprintf("v%08d-%012d%s", a.PolicyVersion, a.Counter, bundleSuffix))
+	if a.Purpose != wire.PurposeTrain {
+		return writeWhole(f.evaluationName(a.PolicyVersion, a.Purpose, a.Counter), body)
 	}
-	if err := writeWhole(name, body); err != nil {
+	if err := writeWhole(f.groupName(a.PolicyVersion, a.Counter), body); err != nil {
 		return err
 	}
-	if a.Purpose == wire.PurposeTrain {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.done[a.Counter] = true
-	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.reserved, a.Counter)
 	return nil
 }
 
-// Pending implements Counters.
-func (f *Folder) Pending(context.Context) ([]uint64, error) {
+// Resume implements Counters.
+func (f *Folder) Resume(_ context.Context, version uint64) ([]uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var pending []uint64
-	for c := range f.next {
-		if !f.done[c] {
-			pending = append(pending, c)
-		}
+	maps.DeleteFunc(f.reserved, func(_, v uint64) bool { return v != version })
+	if err := f.save(); err != nil {
+		return nil, err
 	}
-	return pending, nil
+	return slices.Sorted(maps.Keys(f.reserved)), nil
 }
 
 // Reserve implements Counters.
-func (f *Folder) Reserve(context.Context) (uint64, error) {
+func (f *Folder) Reserve(_ context.Context, version uint64) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	text := strconv.FormatUint(f.next+1, 10) + "\n"
-	if err := writeWhole(filepath.Join(f.dir, nextName), []byte(text)); err != nil {
-		return 0, err
-	}
+	counter := f.next
 	f.next++
-	return f.next - 1, nil
+	f.reserved[counter] = version
+	if err := f.save(); err != nil {
+		return 0, err // the counter stays reserved: the file may have been replaced
+	}
+	return counter, nil
 }
 
 // Announced implements Evaluations.
 func (f *Folder) Announced(version uint64, purpose wire.Purpose, block uint64) bool {
 	_, err := os.Stat(f.evaluationName(version, purpose, block))
 	return err == nil
+}
+
+func (f *Folder) groupName(version, counter uint64) string {
+	return filepath.Join(f.dir, fmt.Sprintf("v%08d-%012d%s", version, counter, bundleSuffix))
 }
 
 func (f *Folder) evaluationName(version uint64, purpose wire.Purpose, block uint64) string {

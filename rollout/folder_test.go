@@ -170,16 +170,16 @@ func TestFolderKeepsCounters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want := range uint64(4) {
-		if got, err := f.Reserve(t.Context()); err != nil || got != want {
+	for want := range uint64(5) { // the last one under version 6
+		if got, err := f.Reserve(t.Context(), 5+want/4); err != nil || got != want {
 			t.Errorf("Reserve = %d, %v, want %d", got, err, want)
 		}
 	}
 	announce(f, wire.PurposeTrain, 2)
 	announce(f, wire.PurposeEvaluateGreedy, 1)
 	for range 2 { // as it is, and opened again
-		if pending, err := f.Pending(t.Context()); err != nil || !cmp.Equal(pending, []uint64{0, 1, 3}) {
-			t.Errorf("Pending = %v, %v", pending, err)
+		if left, err := f.Resume(t.Context(), 5); err != nil || !cmp.Equal(left, []uint64{0, 1, 3}) {
+			t.Errorf("Resume = %v, %v", left, err)
 		}
 		if !f.Announced(5, wire.PurposeEvaluateGreedy, 1) || f.Announced(5, wire.PurposeEvaluateSampled, 1) || f.Announced(4, wire.PurposeEvaluateGreedy, 1) {
 			t.Error("Announced does not follow the announcements")
@@ -188,14 +188,19 @@ func TestFolderKeepsCounters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := f.Reserve(t.Context()); err != nil || got != 4 {
+	if got, err := f.Reserve(t.Context(), 6); err != nil || got != 5 {
 		t.Errorf("Reserve after opening again = %d, %v", got, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "next"), []byte("many"), 0o644); err != nil {
-		t.Fatal(err)
+	if left, err := f.Resume(t.Context(), 6); err != nil || !cmp.Equal(left, []uint64{5}) {
+		t.Errorf("Resume under version 6 = %v, %v: counter 4 was left out", left, err)
 	}
-	if _, err := rollout.OpenFolder(dir); err == nil {
-		t.Error("a folder with a broken counter is opened")
+	for _, broken := range []string{"many", "", "7 3"} {
+		if err := os.WriteFile(filepath.Join(dir, "counters"), []byte(broken), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rollout.OpenFolder(dir); err == nil {
+			t.Errorf("a folder with counters %q is opened", broken)
+		}
 	}
 }
 

@@ -16,13 +16,16 @@ type Announcer interface {
 	Announce(ctx context.Context, a wire.Announcement, body []byte) error
 }
 
-// Counters gives out a peer's draw counters 0, 1, 2, … durably. It is safe for concurrent use.
+// Counters gives out a peer's draw counters 0, 1, 2, … durably, each for the policy version that it is reserved under.
+// Under another version a counter would draw another group: whoever runs it again then could exchange a group that he
+// does not like for a better one, and nobody would see. A counter that is left out is seen. It is safe for concurrent
+// use.
 type Counters interface {
-	// Pending returns the counters that were reserved and never announced, ascending. A worker asks once, when it
-	// starts, and runs them first, so that no counter is left out.
-	Pending(ctx context.Context) ([]uint64, error)
-	// Reserve returns the next counter. When it returns, a restart would find it in Pending.
-	Reserve(ctx context.Context) (uint64, error)
+	// Resume returns the counters that were reserved under a version and never announced, ascending, and ends all
+	// other reservations: those counters are left out. A worker asks once, before it reserves its first counter.
+	Resume(ctx context.Context, version uint64) ([]uint64, error)
+	// Reserve returns the next counter. When it returns, a restart would find it by Resume.
+	Reserve(ctx context.Context, version uint64) (uint64, error)
 }
 
 // Evaluations knows which evaluation blocks have been announced, by this peer or another. It is safe for concurrent

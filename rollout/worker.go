@@ -60,8 +60,8 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 func (w *Worker) Stats() Stats { return w.stats.read() }
 
 // Run works until ctx ends, whose cause it returns, or one of the interfaces or the engine fails. Groups that are in
-// flight then are given up; their counters stay reserved and come first in the next Run. Run does not return before
-// everything that it started has ended. It is called once at a time.
+// flight then are given up; their counters stay reserved and come first in the next Run, if it begins under the same
+// version. Run does not return before everything that it started has ended. It is called once at a time.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
@@ -81,11 +81,7 @@ func (w *Worker) Run(ctx context.Context) error {
 // loop starts one piece of work after the other, each on a free slot: evaluation on the release that it measures,
 // everything else on the newest release of that moment.
 func (w *Worker) loop(ctx context.Context, start func(func() error)) error {
-	pending, err := w.Counters.Pending(ctx)
-	if err != nil {
-		return fmt.Errorf("pending draw counters: %w", err)
-	}
-	counters := &draws{Counters: w.Counters, pending: pending}
+	counters := &draws{Counters: w.Counters}
 	p := w.pacer()
 	var held *pin
 	defer func() { held.drop() }()
@@ -151,26 +147,37 @@ func (w *Worker) prepare(ctx context.Context, next step, p *Policy, counters *dr
 		}, nil
 	}
 	w.stats.enter(Training, p.Version)
-	counter, err := counters.next(ctx)
+	counter, err := counters.next(ctx, p.Version)
 	if err != nil {
-		return nil, fmt.Errorf("reserve a draw counter: %w", err)
+		return nil, err
 	}
 	return func(ctx context.Context) (*bundle.Bundle, error) {
 		return RunGroup(ctx, w.Network, p, w.Peer, counter)
 	}, nil
 }
 
-// draws gives out the counters that an earlier run left, and then new ones.
+// draws gives out the counters that an earlier run left, as long as their version is the one in use, and then new ones.
 type draws struct {
 	Counters
-	pending []uint64
+	resumed bool
+	version uint64 // of left
+	left    []uint64
 }
 
-func (d *draws) next(ctx context.Context) (counter uint64, err error) {
-	if len(d.pending) == 0 {
-		return d.Reserve(ctx)
+func (d *draws) next(ctx context.Context, version uint64) (counter uint64, err error) {
+	if !d.resumed {
+		if d.left, err = d.Resume(ctx, version); err != nil {
+			return 0, fmt.Errorf("resume draw counters of version %d: %w", version, err)
+		}
+		d.resumed, d.version = true, version
 	}
-	counter, d.pending = d.pending[0], d.pending[1:]
+	if len(d.left) > 0 && version == d.version {
+		counter, d.left = d.left[0], d.left[1:]
+		return counter, nil
+	}
+	if counter, err = d.Reserve(ctx, version); err != nil {
+		return 0, fmt.Errorf("reserve a draw counter under version %d: %w", version, err)
+	}
 	return counter, nil
 }
 

@@ -30,9 +30,15 @@ type bench struct {
 
 func startWorker(t *testing.T, store *fakeStore, policies *fakePolicies) *bench {
 	t.Helper()
+	return startWorkerOn(t, store, policies, 3)
+}
+
+// startWorkerOn starts a worker that runs so many groups at once.
+func startWorkerOn(t *testing.T, store *fakeStore, policies *fakePolicies, inFlight int) *bench {
+	t.Helper()
 	w, err := NewWorker(WorkerConfig{
 		Peer: testPeer(), Network: calcNetwork(t), Policies: policies, Announcer: store, Counters: store, Evaluations: store,
-		InFlight: 3, Patience: 10 * time.Second,
+		InFlight: inFlight, Patience: 10 * time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +234,8 @@ func TestWorkerPinsOneVersionPerGroup(t *testing.T) {
 	})
 }
 
-// TestWorkerResumesCounters kills workers at different moments and checks that no counter is left out or done twice.
+// TestWorkerResumesCounters kills workers at different moments under one version and checks that no counter is left out
+// or done twice.
 func TestWorkerResumesCounters(t *testing.T) {
 	for kill := 0; kill < 12; kill++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -239,7 +246,7 @@ func TestWorkerResumesCounters(t *testing.T) {
 			b := startWorker(t, store, policies)
 			time.Sleep(time.Duration(kill) * 90 * time.Millisecond)
 			b.stop(t)
-			pending, _ := store.Pending(t.Context())
+			pending := store.pending()
 			before := len(store.counters(0))
 			if before < 10 && kill > 0 && len(pending) == 0 {
 				t.Errorf("kill %d: nothing pending after %d groups", kill, before)
@@ -252,6 +259,42 @@ func TestWorkerResumesCounters(t *testing.T) {
 			}
 			if len(pending) > 0 && before+10 != int(store.next) {
 				t.Errorf("kill %d: %d groups, then 10 more, but %d counters", kill, before, store.next)
+			}
+		})
+	}
+}
+
+// TestWorkerLeavesOutCountersOfAnOlderVersion kills a worker and starts it again under a newer version, either at once
+// or when the counters that it left are begun again. The fake store refuses a group under another version than its
+// counter's.
+func TestWorkerLeavesOutCountersOfAnOlderVersion(t *testing.T) {
+	for _, atOnce := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			store, policies := newFakeStore(), newFakePolicies()
+			policies.publish(version(0))
+			b := startWorker(t, store, policies)
+			time.Sleep(50 * time.Millisecond)
+			b.stop(t)
+			if diff := cmp.Diff(span(0, 3), store.pending()); diff != "" {
+				t.Fatalf("pending counters (-want +got):\n%s", diff)
+			}
+			want := []uint64{}
+			if !atOnce {
+				b = startWorkerOn(t, store, policies, 1)
+				time.Sleep(50 * time.Millisecond)
+				want = span(0, 1) // in flight when the version comes
+			}
+			policies.publish(version(1))
+			if atOnce {
+				b = startWorker(t, store, policies)
+			}
+			time.Sleep(5 * time.Second)
+			b.stop(t)
+			if got := store.counters(0); !slices.Equal(got, want) {
+				t.Errorf("at once %v: counters %v under version 0, want %v", atOnce, got, want)
+			}
+			if diff := cmp.Diff(span(3, 8), store.counters(1)); diff != "" {
+				t.Errorf("at once %v: counters under version 1 (-want +got):\n%s", atOnce, diff)
 			}
 		})
 	}
@@ -273,7 +316,7 @@ func TestWorkerEndsWhenAnInterfaceFails(t *testing.T) {
 			t.Errorf("Run = %v", err)
 		}
 		b.checkPins(t)
-		if pending, _ := store.Pending(t.Context()); !slices.Contains(pending, 2) {
+		if pending := store.pending(); !slices.Contains(pending, 2) {
 			t.Errorf("pending counters %v lack the one that failed", pending)
 		}
 	})

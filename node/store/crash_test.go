@@ -43,7 +43,7 @@ func TestPowerCut(t *testing.T) {
 				announced++
 			},
 			"reserve": func(t *rapid.T) {
-				counter, err := s.Draws().Reserve(context.Background())
+				counter, err := s.Draws().Reserve(context.Background(), 7)
 				if err != nil || counter != uint64(reserved) {
 					t.Fatalf("counter %d, want %d: %v", counter, reserved, err)
 				}
@@ -93,9 +93,9 @@ func checkDurable(t rapid.TB, s *Store, announced, reserved, released int) {
 			t.Fatalf("announcement %d is %q, its bundle: %v", i, signed, err)
 		}
 	}
-	pending, err := s.Draws().Pending(context.Background())
-	if err != nil || len(pending) != reserved {
-		t.Fatalf("%d draws pending, want %d: %v", len(pending), reserved, err)
+	left, err := s.Draws().Resume(context.Background(), 7)
+	if err != nil || len(left) != reserved {
+		t.Fatalf("%d draws left, want %d: %v", len(left), reserved, err)
 	}
 	if releases, err := s.Releases(0, released+1); err != nil || len(releases) != released {
 		t.Fatalf("%d releases, want %d: %v", len(releases), released, err)

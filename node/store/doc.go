@@ -7,7 +7,7 @@
 //	pins           named sets of CIDs whose blocks are never removed
 //	releases       signed bytes by version, and the head
 //	announcements  signed bytes by peer and sequence: the node's own and, bounded, other peers'
-//	draws          the rollout worker's draw counters: reserved, and done
+//	draws          the rollout worker's draw counters: the next, and the reserved ones with their versions
 //	groups         a learner's accepted bundles, in order, and the marks of those that were consumed
 //	checkpoint     what a learner continues from, with its release, and a ledger entry for every step
 //	peers          addresses of members, for the next start

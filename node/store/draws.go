@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/lightswarm/lightswarm/rollout"
@@ -22,21 +23,37 @@ func (s *Store) loadDraws() (err error) {
 	return err
 }
 
-// Pending implements rollout.Counters.
-func (d Draws) Pending(ctx context.Context) ([]uint64, error) {
-	var pending []uint64
-	err := scanPrefix(d.s.db, key(tagDraw), func(k, _ []byte) (bool, error) {
-		pending = append(pending, binary.BigEndian.Uint64(k[1:]))
-		return true, ctx.Err()
+// Resume implements rollout.Counters.
+func (d Draws) Resume(ctx context.Context, version uint64) (left []uint64, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = d.s.update(durable, func(t *transaction) error {
+		var others [][]byte
+		err := scanPrefix(t, key(tagDraw), func(k, v []byte) (bool, error) {
+			switch {
+			case len(v) != 8:
+				return false, errors.New("damaged draw in the database; restore the data folder from a backup")
+			case binary.BigEndian.Uint64(v) == version:
+				left = append(left, binary.BigEndian.Uint64(k[1:]))
+			default:
+				others = append(others, append([]byte{}, k...))
+			}
+			return true, nil
+		})
+		for _, k := range others {
+			t.remove(k)
+		}
+		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list unfinished draws: %w", err)
+		return nil, fmt.Errorf("resume draws: %w", err)
 	}
-	return pending, nil
+	return left, nil
 }
 
 // Reserve implements rollout.Counters.
-func (d Draws) Reserve(ctx context.Context) (uint64, error) {
+func (d Draws) Reserve(ctx context.Context, version uint64) (uint64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -45,7 +62,7 @@ func (d Draws) Reserve(ctx context.Context) (uint64, error) {
 		counter = t.nextDraw
 		t.nextDraw++
 		t.put(drawKey, uint64Field(t.nextDraw))
-		t.put(key(tagDraw, uint64Field(counter)), nil)
+		t.put(key(tagDraw, uint64Field(counter)), uint64Field(version))
 		return nil
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	tagGroupOrder   = 'K' // cid                 → order u64
 	tagCheckpoint   = 'L' //                     → checkpoint
 	tagLedger       = 'M' // version u64         → checkpoint without its state
-	tagDraw         = 'N' // counter u64         → nothing, for reserved draws that are not done
+	tagDraw         = 'N' // counter u64         → policy version u64, for reserved draws that are not done
 	tagCursor       = 'O' // peer                → sequence u64
 )
 

@@ -11,8 +11,11 @@ import (
 )
 
 // schema numbers the layout of keys and values. Raise it with any change that an older program would misread, and
-// teach checkSchema to convert.
-const schema = 1
+// teach convert.
+//
+//	1  the first
+//	2  a reserved draw has the policy version that it is for
+const schema = 2
 
 var (
 	schemaKey   = key(tagMeta, []byte("schema"))
@@ -46,7 +49,7 @@ func getUint64(r pebble.Reader, k []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(v), nil
 }
 
-// checkSchema writes the schema number into a new database and compares it in an old one.
+// checkSchema writes the schema number into a new database; it converts an older one and refuses a newer one.
 func (s *Store) checkSchema() error {
 	value, ok, err := get(s.db, schemaKey)
 	switch {
@@ -60,10 +63,23 @@ func (s *Store) checkSchema() error {
 	case len(value) != 4:
 		return errors.New("damaged schema number; restore the data folder from a backup")
 	}
-	if found := binary.BigEndian.Uint32(value); found > schema {
+	found := binary.BigEndian.Uint32(value)
+	if found > schema {
 		return &SchemaError{Found: found, Supported: schema}
 	}
-	return nil
+	return s.convert(found)
+}
+
+// convert brings a database of an older schema to the newest one.
+func (s *Store) convert(from uint32) error {
+	if from == schema {
+		return nil
+	}
+	return s.update(durable, func(t *transaction) error {
+		t.put(schemaKey, binary.BigEndian.AppendUint32(nil, schema))
+		// Nobody knows what the reserved draws of schema 1 were for: they are left out.
+		return t.DeleteRange(key(tagDraw), after(key(tagDraw)), nil)
+	})
 }
 
 // NetworkSet pins the blocks that Bind was given.

@@ -61,6 +61,32 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
+func TestFirstSchemaIsConverted(t *testing.T) {
+	fs := vfs.NewMem()
+	s := openOn(t, fs, 1000)
+	counter, err := s.Draws().Reserve(t.Context(), 0)
+	must(t, err, s.update(durable, func(tx *transaction) error {
+		tx.put(schemaKey, binary.BigEndian.AppendUint32(nil, 1))
+		tx.put(key(tagDraw, uint64Field(counter)), nil)
+		return nil
+	}), s.Close())
+	for range 2 { // converted, and as converted
+		s = openOn(t, fs, 1000)
+		if left, err := s.Draws().Resume(t.Context(), 0); len(left) != 0 || err != nil {
+			t.Errorf("draws %v, %v, want those of schema 1 to be left out", left, err)
+		}
+		if value, _, err := get(s.db, schemaKey); err != nil || binary.BigEndian.Uint32(value) != schema {
+			t.Errorf("schema %d, %v", value, err)
+		}
+		must(t, s.Close())
+	}
+	s = openOn(t, fs, 1000)
+	if next, err := s.Draws().Reserve(t.Context(), 0); next != counter+1 || err != nil {
+		t.Errorf("next counter %d, %v", next, err)
+	}
+	must(t, s.Close())
+}
+
 func TestBindRefusesAnotherNetwork(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openOn(t, fs, 1000)
@@ -116,7 +142,7 @@ func TestOwnAnnouncements(t *testing.T) {
 	s.maxOwn = 3
 	ctx := t.Context()
 	for want := range uint64(5) {
-		counter, err := s.Draws().Reserve(ctx)
+		counter, err := s.Draws().Reserve(ctx, want/4) // the last one under version 1
 		must(t, err)
 		if counter != want {
 			t.Errorf("counter %d, want %d", counter, want)
@@ -137,10 +163,18 @@ func TestOwnAnnouncements(t *testing.T) {
 	if diff := cmp.Diff([]string{"announcement 2", "announcement 3", "announcement 4"}, texts(list)); diff != "" {
 		t.Error(diff)
 	}
-	pending, err := s.Draws().Pending(ctx)
-	must(t, err)
-	if diff := cmp.Diff([]uint64{0, 2, 4}, pending); diff != "" {
-		t.Error(diff)
+	for range 2 { // resuming again changes nothing
+		left, err := s.Draws().Resume(ctx, 0)
+		must(t, err)
+		if diff := cmp.Diff([]uint64{0, 2}, left); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if left, err := s.Draws().Resume(ctx, 1); len(left) != 0 || err != nil {
+		t.Errorf("draws %v, %v: the one of version 1 was left out", left, err)
+	}
+	if counter, err := s.Draws().Reserve(ctx, 1); counter != 5 || err != nil {
+		t.Errorf("the counter after those left out is %d, %v", counter, err)
 	}
 	if got := s.NextSequence(); got != 5 {
 		t.Errorf("next sequence is %d", got)
