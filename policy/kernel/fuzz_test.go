@@ -11,12 +11,13 @@ func FuzzMatMul(f *testing.F) {
 	f.Add(uint8(0), uint8(1), uint8(1), uint8(1), uint8(0), uint64(1))
 	f.Add(uint8(7), uint8(13), uint8(33), uint8(0), uint8(2), uint64(2))
 	f.Add(uint8(10), uint8(12), uint8(65), uint8(31), uint8(5), uint64(3))
+	f.Add(uint8(29), uint8(3), uint8(97), uint8(20), uint8(6), uint64(5))
 	f.Add(uint8(15), uint8(25), uint8(128), uint8(64), uint8(1), uint64(4))
 	f.Fuzz(func(t *testing.T, bits, m, n, k, pad uint8, seed uint64) {
 		was := Active()
 		defer func() { mustUse(t, was) }()
 		p := product{
-			transA: bits&1 > 0, transB: bits&2 > 0, accumulate: bits&4 > 0, wild: bits&8 > 0,
+			transA: bits&1 > 0, transB: bits&2 > 0, accumulate: bits&4 > 0, wild: bits&8 > 0, bf16: bits&16 > 0,
 			m: int(m) % 40, n: int(n), k: int(k), padA: int(pad) % 7, padB: int(pad) % 5, padC: int(pad) % 3, seed: seed,
 		}
 		for _, name := range Available() {

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"iter"
+	"math"
 )
 
 // MatMul computes C = op(A)·B, or C += op(A)·B if accumulate is set: C is [m, n], op(A) is [m, k]. If transA is set, a
@@ -35,7 +36,7 @@ func MatMul(transA bool, m, n, k int, a []float32, lda int, b *Packed, c []float
 	if transA {
 		rs, cs = 1, lda
 	}
-	matMul(b.path, m, n, k, a, rs, cs, b.data, b.step, c, ldc, accumulate)
+	matMul(b.path, m, n, k, a, rs, cs, b, c, ldc, accumulate)
 }
 
 // VecMat computes c = a·B, or c += a·B if accumulate is set: a is [k], B is [k, n] in place with row distance ldb >= n,
@@ -83,13 +84,14 @@ func blocks(m, k int) iter.Seq[block] {
 	}
 }
 
-func matMulPortable(m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
+func matMulPortable(m, n, k int, a []float32, rs, cs int, b *Packed, c []float32, ldc int, accumulate bool) {
 	const w = portableWidth
 	var edge [w]float32
+	var scratch [depth * w]float32
 	for block := range blocks(m, k) {
 		load := accumulate || block.k0 > 0
 		for j := 0; j < n; j += w {
-			panel := b[j/w*step+block.k0*w:][:block.links*w]
+			panel := b.portablePanel(j/w, block.k0, block.links, &scratch)
 			columns := min(w, n-j)
 			i := block.i0
 			for ; i+4 <= block.i1 && columns == w; i += 4 {
@@ -106,6 +108,23 @@ func matMulPortable(m, n, k int, a []float32, rs, cs int, b []float32, step int,
 			}
 		}
 	}
+}
+
+// portablePanel returns rows [k0, k0+links) of a panel as float32, in scratch if they are stored in pairs.
+func (p *Packed) portablePanel(panel, k0, links int, scratch *[depth * portableWidth]float32) []float32 {
+	const w = portableWidth
+	if p.pairs == nil {
+		return p.data[panel*p.step+k0*w:][:links*w]
+	}
+	words := p.pairs[panel*p.step+k0*w/2:][:links*w/2]
+	out := scratch[:links*w]
+	for i := 0; i < len(words); i += w / 2 {
+		for j, word := range words[i : i+w/2] {
+			out[2*i+j] = math.Float32frombits(word << 16)
+			out[2*i+j+w/2] = math.Float32frombits(word >> 16 << 16)
+		}
+	}
+	return out
 }
 
 // tilePortable runs the links of one panel on 4 rows of A.

@@ -2,40 +2,43 @@
 
 package kernel
 
-func matMul(on path, m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
+import "unsafe"
+
+func matMul(on path, m, n, k int, a []float32, rs, cs int, b *Packed, c []float32, ldc int, accumulate bool) {
 	switch on {
 	case avx512:
 		if m == 1 {
-			rowAVX512(n, k, a, cs, b, step, c, accumulate)
+			rowAVX512(n, k, a, cs, b, c, accumulate)
 		} else {
-			matMulAVX512(m, n, k, a, rs, cs, b, step, c, ldc, accumulate)
+			matMulAVX512(m, n, k, a, rs, cs, b, c, ldc, accumulate)
 		}
 	case avx2:
 		if m == 1 {
-			rowAVX2(n, k, a, cs, b, step, c, accumulate)
+			rowAVX2(n, k, a, cs, b, c, accumulate)
 		} else {
-			matMulAVX2(m, n, k, a, rs, cs, b, step, c, ldc, accumulate)
+			matMulAVX2(m, n, k, a, rs, cs, b, c, ldc, accumulate)
 		}
 	default:
-		matMulPortable(m, n, k, a, rs, cs, b, step, c, ldc, accumulate)
+		matMulPortable(m, n, k, a, rs, cs, b, c, ldc, accumulate)
 	}
 }
 
-func matMulAVX512(m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
+func matMulAVX512(m, n, k int, a []float32, rs, cs int, b *Packed, c []float32, ldc int, accumulate bool) {
 	const w = widthAVX512
+	half := flag(b.pairs != nil)
 	for block := range blocks(m, k) {
 		load := flag(accumulate || block.k0 > 0)
 		for j := 0; j < n; j += w {
-			panel := &b[j/w*step+block.k0*w]
+			panel := b.at(j/w, block.k0)
 			columns := min(w, n-j)
 			mask := 1<<columns - 1
 			for i := block.i0; i < block.i1; i += rowsAVX512 {
 				rows := min(rowsAVX512, block.i1-i)
 				from, to := &a[i*rs+block.k0*cs], &c[i*ldc+j]
 				if columns > w/2 {
-					tileWideAVX512(rows, block.links, from, rs, cs, panel, to, ldc, load, mask)
+					tileWideAVX512(rows, block.links, from, rs, cs, panel, to, ldc, load, half, mask)
 				} else {
-					tileNarrowAVX512(rows, block.links, from, rs, cs, panel, to, ldc, load, mask)
+					tileNarrowAVX512(rows, block.links, from, rs, cs, panel, to, ldc, load, half, mask)
 				}
 			}
 		}
@@ -43,61 +46,65 @@ func matMulAVX512(m, n, k int, a []float32, rs, cs int, b []float32, step int, c
 }
 
 // rowAVX512 is the product for one row of A: four panels at a time while there are as many.
-func rowAVX512(n, k int, a []float32, cs int, b []float32, step int, c []float32, accumulate bool) {
+func rowAVX512(n, k int, a []float32, cs int, b *Packed, c []float32, accumulate bool) {
 	const w = widthAVX512
-	load := flag(accumulate)
+	load, half := flag(accumulate), flag(b.pairs != nil)
 	j := 0
 	for ; j+4*w <= n; j += 4 * w {
-		rowPanels4AVX512(k, &a[0], cs, &b[j/w*step], step, &c[j], load)
+		rowPanels4AVX512(k, &a[0], cs, b.at(j/w, 0), b.step, &c[j], load, half)
 	}
 	if j+2*w <= n {
-		rowPanels2AVX512(k, &a[0], cs, &b[j/w*step], step, &c[j], load)
+		rowPanels2AVX512(k, &a[0], cs, b.at(j/w, 0), b.step, &c[j], load, half)
 		j += 2 * w
 	}
 	for ; j < n; j += w {
 		mask := 1<<min(w, n-j) - 1
-		tileWideAVX512(1, k, &a[0], 0, cs, &b[j/w*step], &c[j], 0, load, mask)
+		tileWideAVX512(1, k, &a[0], 0, cs, b.at(j/w, 0), &c[j], 0, load, half, mask)
 	}
 }
 
-func matMulAVX2(m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
-	const w = widthAVX2
-	var edge [rowsAVX2 * w]float32
+func matMulAVX2(m, n, k int, a []float32, rs, cs int, b *Packed, c []float32, ldc int, accumulate bool) {
 	for block := range blocks(m, k) {
-		load := flag(accumulate || block.k0 > 0)
-		for j := 0; j < n; j += w {
-			panel := &b[j/w*step+block.k0*w]
-			columns := min(w, n-j)
-			for i := block.i0; i < block.i1; i += rowsAVX2 {
-				rows := min(rowsAVX2, block.i1-i)
-				from := &a[i*rs+block.k0*cs]
-				if columns == w {
-					tileAVX2(rows, block.links, from, rs, cs, panel, &c[i*ldc+j], ldc, load)
-					continue
-				}
-				// The last panel is wider than C: work on a copy.
-				copyTile(edge[:], w, c[i*ldc+j:], ldc, rows, columns)
-				tileAVX2(rows, block.links, from, rs, cs, panel, &edge[0], w, load)
-				copyTile(c[i*ldc+j:], ldc, edge[:], w, rows, columns)
-			}
+		for j := 0; j < n; j += widthAVX2 {
+			panelAVX2(block, j, n, a, rs, cs, b, c, ldc, accumulate || block.k0 > 0)
 		}
 	}
 }
 
-// rowAVX2 is the product for one row of A: four panels at a time while there are as many.
-func rowAVX2(n, k int, a []float32, cs int, b []float32, step int, c []float32, accumulate bool) {
+// panelAVX2 computes a block of the panel whose first column is j.
+func panelAVX2(part block, j, n int, a []float32, rs, cs int, b *Packed, c []float32, ldc int, accumulate bool) {
 	const w = widthAVX2
-	load := flag(accumulate)
+	load, half := flag(accumulate), flag(b.pairs != nil)
+	panel, columns := b.at(j/w, part.k0), min(w, n-j)
+	for i := part.i0; i < part.i1; i += rowsAVX2 {
+		rows := min(rowsAVX2, part.i1-i)
+		from := &a[i*rs+part.k0*cs]
+		if columns == w {
+			tileAVX2(rows, part.links, from, rs, cs, panel, &c[i*ldc+j], ldc, load, half)
+			continue
+		}
+		// The last panel is wider than C: work on a copy.
+		var edge [rowsAVX2 * w]float32
+		copyTile(edge[:], w, c[i*ldc+j:], ldc, rows, columns)
+		tileAVX2(rows, part.links, from, rs, cs, panel, &edge[0], w, load, half)
+		copyTile(c[i*ldc+j:], ldc, edge[:], w, rows, columns)
+	}
+}
+
+// rowAVX2 is the product for one row of A: four panels at a time while there are as many.
+func rowAVX2(n, k int, a []float32, cs int, b *Packed, c []float32, accumulate bool) {
+	const w = widthAVX2
+	load, half := flag(accumulate), flag(b.pairs != nil)
 	j := 0
 	for ; j+4*w <= n; j += 4 * w {
-		rowPanels4AVX2(k, &a[0], cs, &b[j/w*step], step, &c[j], load)
+		rowPanels4AVX2(k, &a[0], cs, b.at(j/w, 0), b.step, &c[j], load, half)
 	}
 	if j+2*w <= n {
-		rowPanels2AVX2(k, &a[0], cs, &b[j/w*step], step, &c[j], load)
+		rowPanels2AVX2(k, &a[0], cs, b.at(j/w, 0), b.step, &c[j], load, half)
 		j += 2 * w
 	}
-	if j < n {
-		matMulAVX2(1, n-j, k, a, 0, cs, b[j/w*step:], step, c[j:], 0, accumulate)
+	for ; j < n; j += w {
+		panelAVX2(block{0, 1, 0, k}, j, n, a, 0, cs, b, c, 0, accumulate)
 	}
 }
 
@@ -133,25 +140,25 @@ func vecMat(on path, k, n int, a, b []float32, ldb int, c []float32, accumulate 
 }
 
 //go:noescape
-func tileWideAVX512(rows, k int, a *float32, rs, cs int, b, c *float32, ldc, load, mask int)
+func tileWideAVX512(rows, k int, a *float32, rs, cs int, b unsafe.Pointer, c *float32, ldc, load, half, mask int)
 
 //go:noescape
-func tileNarrowAVX512(rows, k int, a *float32, rs, cs int, b, c *float32, ldc, load, mask int)
+func tileNarrowAVX512(rows, k int, a *float32, rs, cs int, b unsafe.Pointer, c *float32, ldc, load, half, mask int)
 
 //go:noescape
-func tileAVX2(rows, k int, a *float32, rs, cs int, b, c *float32, ldc, load int)
+func tileAVX2(rows, k int, a *float32, rs, cs int, b unsafe.Pointer, c *float32, ldc, load, half int)
 
 //go:noescape
-func rowPanels4AVX512(k int, a *float32, cs int, b *float32, step int, c *float32, load int)
+func rowPanels4AVX512(k int, a *float32, cs int, b unsafe.Pointer, step int, c *float32, load, half int)
 
 //go:noescape
-func rowPanels2AVX512(k int, a *float32, cs int, b *float32, step int, c *float32, load int)
+func rowPanels2AVX512(k int, a *float32, cs int, b unsafe.Pointer, step int, c *float32, load, half int)
 
 //go:noescape
-func rowPanels4AVX2(k int, a *float32, cs int, b *float32, step int, c *float32, load int)
+func rowPanels4AVX2(k int, a *float32, cs int, b unsafe.Pointer, step int, c *float32, load, half int)
 
 //go:noescape
-func rowPanels2AVX2(k int, a *float32, cs int, b *float32, step int, c *float32, load int)
+func rowPanels2AVX2(k int, a *float32, cs int, b unsafe.Pointer, step int, c *float32, load, half int)
 
 //go:noescape
 func vecMat8AVX512(k int, a, b *float32, ldb int, c *float32, load int)

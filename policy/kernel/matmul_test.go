@@ -104,6 +104,7 @@ func differ(x, y []float32) int {
 
 type product struct {
 	transA, transB, accumulate, wild bool
+	bf16                             bool // B holds bfloat16 values and is kept as such
 	m, n, k, padA, padB, padC        int
 	seed                             uint64
 }
@@ -123,12 +124,21 @@ func (p product) check() error {
 	a, b := draw(r, ra*lda, p.wild), draw(r, rb*ldb, p.wild)
 	// Cut to the last element needed, so that an overrun of the inputs would be caught by the bounds.
 	a, b = a[:max(0, len(a)-p.padA)], b[:max(0, len(b)-p.padB)]
+	if p.bf16 {
+		for i, v := range b {
+			b[i] = math.Float32frombits(math.Float32bits(v) &^ 0xffff)
+		}
+	}
 	want := draw(r, p.m*ldc, p.wild)
 	want = want[:max(0, len(want)-p.padC)]
 	all, got := guarded(want)
 	reference(p.transA, p.transB, p.m, p.n, p.k, a, lda, b, ldb, want, ldc, p.accumulate)
 	var packed Packed
-	packed.Pack(p.transB, p.n, p.k, b, ldb)
+	if p.bf16 {
+		packed.PackBF16(p.transB, p.n, p.k, b, ldb)
+	} else {
+		packed.Pack(p.transB, p.n, p.k, b, ldb)
+	}
 	MatMul(p.transA, p.m, p.n, p.k, a, lda, &packed, got, ldc, p.accumulate)
 	if i := differ(got, want); i >= 0 {
 		return fmt.Errorf("%+v: element %d is %v, want %v", p, i, got[i], want[i])
@@ -145,9 +155,11 @@ func TestMatMulShapes(t *testing.T) {
 			for _, n := range []int{0, 1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 129, 161} {
 				for _, k := range []int{0, 1, 2, 7, 33} {
 					bits := m*7 + n*3 + k
-					p := product{bits&1 > 0, bits&2 > 0, bits&4 > 0, bits&8 > 0, m, n, k, bits % 3, bits % 5, bits % 2, uint64(bits)}
-					if err := p.check(); err != nil {
-						t.Fatal(err)
+					p := product{bits&1 > 0, bits&2 > 0, bits&4 > 0, bits&8 > 0, false, m, n, k, bits % 3, bits % 5, bits % 2, uint64(bits)}
+					for _, p.bf16 = range []bool{false, true} {
+						if err := p.check(); err != nil {
+							t.Fatal(err)
+						}
 					}
 				}
 			}
@@ -160,8 +172,10 @@ func TestMatMulDeep(t *testing.T) {
 		for _, k := range []int{255, 256, 257, 511, 512, 700} {
 			for _, m := range []int{1, 5, 12, 14} {
 				p := product{transA: k%2 == 0, accumulate: m == 5, m: m, n: 150, k: k, seed: uint64(k)}
-				if err := p.check(); err != nil {
-					t.Fatal(err)
+				for _, p.bf16 = range []bool{false, true} {
+					if err := p.check(); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
 		}
@@ -173,7 +187,7 @@ func TestMatMulProperty(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			p := product{
 				rapid.Bool().Draw(t, "transA"), rapid.Bool().Draw(t, "transB"), rapid.Bool().Draw(t, "accumulate"),
-				rapid.Bool().Draw(t, "wild"), rapid.IntRange(0, 30).Draw(t, "m"), rapid.IntRange(0, 140).Draw(t, "n"),
+				rapid.Bool().Draw(t, "wild"), rapid.Bool().Draw(t, "bf16"), rapid.IntRange(0, 30).Draw(t, "m"), rapid.IntRange(0, 140).Draw(t, "n"),
 				rapid.IntRange(0, 40).Draw(t, "k"), rapid.IntRange(0, 9).Draw(t, "padA"), rapid.IntRange(0, 9).Draw(t, "padB"),
 				rapid.IntRange(0, 9).Draw(t, "padC"), rapid.Uint64().Draw(t, "seed"),
 			}

@@ -2,18 +2,23 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 )
 
 // Packed is the right-hand matrix B [k, n] of a product, stored in the order in which a kernel reads it: panels of
 // consecutive columns, each panel row after row, the last panel padded with zeros. The panel width belongs to the path
 // that was active when it was packed. The zero value is an empty matrix; packing again reuses its memory.
+//
+// A matrix of bfloat16 values can be kept in pairs: a panel row is then half as many words, and word j holds column j in
+// its low half and column j + width/2 in its high half.
 type Packed struct {
-	path path
-	n    int
-	k    int
-	step int // elements from one panel to the next
-	data []float32
+	path  path
+	n     int
+	k     int
+	step  int       // elements of data, or of pairs, from one panel to the next
+	data  []float32 // what Pack stores
+	pairs []uint32  // what PackBF16 stores instead; nil after Pack
 }
 
 // Pack stores a copy of B [k, n]. If trans is set, b holds Bᵀ [n, k] with row distance ldb >= k, as weights [out, in]
@@ -26,13 +31,8 @@ func (p *Packed) Pack(trans bool, n, k int, b []float32, ldb int) {
 	}
 	*p = Packed{path: current(), n: n, k: k, data: p.data}
 	width := p.path.width()
-	panels := (n + width - 1) / width
 	p.step = k * width
-	if need := panels * p.step; cap(p.data) < need {
-		p.data = Alloc(need)
-	} else {
-		p.data = p.data[:need]
-	}
+	p.data = room(p.data, (n+width-1)/width*p.step)
 	if n == 0 || k == 0 {
 		return
 	}
@@ -50,14 +50,67 @@ func (p *Packed) Pack(trans bool, n, k int, b []float32, ldb int) {
 	}
 }
 
+// PackBF16 is Pack for a matrix whose elements are bfloat16 values, such as released weights. It takes half of the
+// memory. Products have the same bits, and those of few rows, which wait for memory, come faster. PackBF16 panics if an
+// element is no bfloat16 value.
+func (p *Packed) PackBF16(trans bool, n, k int, b []float32, ldb int) {
+	row, column := ldb, 1 // distances of b's elements
+	if trans {
+		checkMatrix("PackBF16: b", len(b), n, k, ldb)
+		row, column = 1, ldb
+	} else {
+		checkMatrix("PackBF16: b", len(b), k, n, ldb)
+	}
+	*p = Packed{path: current(), n: n, k: k, pairs: p.pairs}
+	width := p.path.width()
+	half := width / 2
+	p.step = k * half
+	p.pairs = room(p.pairs, (n+width-1)/width*p.step)
+	clear(p.pairs)
+	if k == 0 {
+		return
+	}
+	var lost uint32
+	for j := range n {
+		to := p.pairs[j/width*p.step+j%half:]
+		shift := j % width / half * 16
+		for i := range k {
+			bits := math.Float32bits(b[i*row+j*column])
+			lost |= bits
+			to[i*half] |= bits >> 16 << shift
+		}
+	}
+	if lost&0xffff != 0 {
+		panic("kernel: PackBF16: an element is not a bfloat16 value")
+	}
+}
+
+// at is where a kernel starts to read panel number panel from row k0 on.
+func (p *Packed) at(panel, k0 int) unsafe.Pointer {
+	if p.pairs != nil {
+		return unsafe.Pointer(&p.pairs[panel*p.step+k0*p.path.width()/2])
+	}
+	return unsafe.Pointer(&p.data[panel*p.step+k0*p.path.width()])
+}
+
 // Alloc returns n zeros that start at a multiple of 64 bytes, the width of the widest vector load. No function needs
 // aligned memory, but products on it are up to a tenth faster.
-func Alloc(n int) []float32 {
+func Alloc(n int) []float32 { return alloc[float32](n) }
+
+func alloc[T float32 | uint32](n int) []T {
 	const pad = 15
-	s := make([]float32, n+pad)
+	s := make([]T, n+pad)
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(s))) / 4
 	skip := int(-at & pad)
 	return s[skip : skip+n : skip+n]
+}
+
+// room returns n elements with arbitrary values, s's memory if that suffices. It is not nil.
+func room[T float32 | uint32](s []T, n int) []T {
+	if s == nil || cap(s) < n {
+		return alloc[T](n)
+	}
+	return s[:n]
 }
 
 func packTransposedPortable(panel []float32, width, columns, k int, b []float32, ldb int) {

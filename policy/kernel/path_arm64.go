@@ -2,6 +2,8 @@
 
 package kernel
 
+import "unsafe"
+
 // A NEON panel is four vectors wide; a tile has up to four rows.
 const (
 	widthNEON = 16
@@ -27,28 +29,29 @@ func packRows(_ path, panel []float32, width, columns, k int, b []float32, ldb i
 	packRowsPortable(panel, width, columns, k, b, ldb)
 }
 
-func matMul(on path, m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
+func matMul(on path, m, n, k int, a []float32, rs, cs int, b *Packed, c []float32, ldc int, accumulate bool) {
 	if on == portable {
-		matMulPortable(m, n, k, a, rs, cs, b, step, c, ldc, accumulate)
+		matMulPortable(m, n, k, a, rs, cs, b, c, ldc, accumulate)
 		return
 	}
 	const w = widthNEON
 	var edge [rowsNEON * w]float32
+	half := flag(b.pairs != nil)
 	for block := range blocks(m, k) {
 		load := flag(accumulate || block.k0 > 0)
 		for j := 0; j < n; j += w {
-			panel := &b[j/w*step+block.k0*w]
+			panel := b.at(j/w, block.k0)
 			columns := min(w, n-j)
 			for i := block.i0; i < block.i1; i += rowsNEON {
 				rows := min(rowsNEON, block.i1-i)
 				from := &a[i*rs+block.k0*cs]
 				if columns == w {
-					tileNEON(rows, block.links, from, rs, cs, panel, &c[i*ldc+j], ldc, load)
+					tileNEON(rows, block.links, from, rs, cs, panel, &c[i*ldc+j], ldc, load, half)
 					continue
 				}
 				// The last panel is wider than C: work on a copy.
 				copyTile(edge[:], w, c[i*ldc+j:], ldc, rows, columns)
-				tileNEON(rows, block.links, from, rs, cs, panel, &edge[0], w, load)
+				tileNEON(rows, block.links, from, rs, cs, panel, &edge[0], w, load, half)
 				copyTile(c[i*ldc+j:], ldc, edge[:], w, rows, columns)
 			}
 		}
@@ -70,7 +73,7 @@ func vecMat(on path, k, n int, a, b []float32, ldb int, c []float32, accumulate 
 func sumSquares(_ path, x []float32) float64 { return sumSquaresPortable(x) }
 
 //go:noescape
-func tileNEON(rows, k int, a *float32, rs, cs int, b, c *float32, ldc, load int)
+func tileNEON(rows, k int, a *float32, rs, cs int, b unsafe.Pointer, c *float32, ldc, load, half int)
 
 //go:noescape
 func vecMat16NEON(k int, a, b *float32, ldb int, c *float32, load int)

@@ -13,8 +13,8 @@ func packRows(_ path, panel []float32, width, columns, k int, b []float32, ldb i
 	packRowsPortable(panel, width, columns, k, b, ldb)
 }
 
-func matMul(_ path, m, n, k int, a []float32, rs, cs int, b []float32, step int, c []float32, ldc int, accumulate bool) {
-	matMulPortable(m, n, k, a, rs, cs, b, step, c, ldc, accumulate)
+func matMul(_ path, m, n, k int, a []float32, rs, cs int, b *Packed, c []float32, ldc int, accumulate bool) {
+	matMulPortable(m, n, k, a, rs, cs, b, c, ldc, accumulate)
 }
 
 func vecMat(_ path, k, n int, a, b []float32, ldb int, c []float32, accumulate bool) {

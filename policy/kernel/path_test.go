@@ -99,8 +99,11 @@ func TestPackedReusesMemory(t *testing.T) {
 			}
 		}
 		w := make([]float32, 70*30)
-		if n := testing.AllocsPerRun(10, func() { packed.Pack(true, 70, 30, w, 30) }); n > 0 {
-			t.Errorf("packing again allocates %v times", n)
+		for name, pack := range map[string]func(*Packed, bool, int, int, []float32, int){"Pack": (*Packed).Pack, "PackBF16": (*Packed).PackBF16} {
+			pack(&packed, true, 70, 30, w, 30)
+			if n := testing.AllocsPerRun(10, func() { pack(&packed, true, 70, 30, w, 30) }); n > 0 {
+				t.Errorf("%s again allocates %v times", name, n)
+			}
 		}
 	})
 }
@@ -113,6 +116,8 @@ func TestWrongLengthsPanic(t *testing.T) {
 		"Pack short":             func() { new(Packed).Pack(false, 4, 3, s(11), 4) },
 		"Pack ld":                func() { new(Packed).Pack(true, 4, 3, s(12), 2) },
 		"Pack negative":          func() { new(Packed).Pack(true, -1, 3, nil, 3) },
+		"PackBF16 short":         func() { new(Packed).PackBF16(false, 4, 3, s(11), 4) },
+		"PackBF16 rounding":      func() { new(Packed).PackBF16(false, 1, 1, []float32{1.001}, 1) },
 		"MatMul a":               func() { MatMul(false, 2, 4, 3, s(5), 3, &packed, s(8), 4, false) },
 		"MatMul a transposed":    func() { MatMul(true, 2, 4, 3, s(5), 2, &packed, s(8), 4, false) },
 		"MatMul c":               func() { MatMul(false, 2, 4, 3, s(6), 3, &packed, s(7), 4, false) },

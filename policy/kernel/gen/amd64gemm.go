@@ -7,20 +7,46 @@ import "fmt"
 // ports share, so that nothing else (loads, broadcasts, loop) is the limit once there are enough accumulators to
 // hide the addition's latency of four cycles.
 
-// vectors names the registers of a set and the instruction that clears one.
+// vectors names the registers of a set, the instruction that clears one, and what keeps the high half of each word.
 type vectors struct {
 	suffix string
 	name   string
 	bytes  int
 	clear  string
+	high   string
 }
 
 var (
-	zmm = vectors{"AVX512", "Z", 64, "VPXORD"}
-	ymm = vectors{"AVX2", "Y", 32, "VXORPS"}
+	zmm = vectors{"AVX512", "Z", 64, "VPXORD", "VPANDD.BCST"}
+	ymm = vectors{"AVX2", "Y", 32, "VXORPS", "VPAND"}
 )
 
+// highHalf is the constant of vectors.high.
+var highHalf = func() string {
+	var t text
+	for i := 0; i < 32; i += 8 {
+		fmt.Fprintf(&t, "DATA highHalf<>+%d(SB)/8, $0xffff0000ffff0000\n", i)
+	}
+	t.WriteString("GLOBL highHalf<>(SB), RODATA|NOPTR, $32\n\n")
+	return t.String()
+}()
+
+// split emits what turns pairs of bfloat16 at an address into the float32 of their low and high halves.
+func (v vectors) split(t *text, at, low, high string) {
+	t.op("VMOVUPS %s, %s", at, high)
+	t.op("VPSLLD $16, %s, %s", high, low)
+	t.op("%s highHalf<>(SB), %s, %s", v.high, high, high)
+}
+
 func (v vectors) reg(i int) string { return fmt.Sprintf("%s%d", v.name, i) }
+
+// panelRow is the length of a panel row in bytes.
+func (v vectors) panelRow(half bool) int {
+	if half {
+		return v.bytes
+	}
+	return 2 * v.bytes
+}
 
 // address returns i vectors behind a base register.
 func (v vectors) address(base string, i int) string {
@@ -42,7 +68,7 @@ func gemmAVX512() string {
 	inPlace(&t, zmm, "vecMatRest", 2, true)
 	copyRows(&t, zmm)
 	squares(&t, zmm)
-	return t.String()
+	return highHalf + t.String()
 }
 
 func gemmAVX2() string {
@@ -56,7 +82,7 @@ func gemmAVX2() string {
 	copyRows(&t, ymm)
 	transpose(&t)
 	squares(&t, ymm)
-	return maskTable + t.String()
+	return maskTable + highHalf + t.String()
 }
 
 // begin emits a function's head and loads its arguments; each argument is "name register".
@@ -76,13 +102,14 @@ func end(t *text) {
 }
 
 // tile emits C[rows, columns] = (C or 0) + A·panel for every number of rows up to most. rs and cs are the distances of
-// A's rows and columns, ldc that of C's rows, in elements; a panel row is always two vectors.
+// A's rows and columns, ldc that of C's rows, in elements; a panel row is always two vectors, or one of pairs if half is
+// set.
 func tile(t *text, v vectors, name string, most, wide int, masked bool) {
 	name += v.suffix
 	arguments := [][2]string{
-		{"rows", "AX"}, {"k", "CX"}, {"a", "SI"}, {"rs", "R8"}, {"cs", "R11"}, {"b", "DI"}, {"c", "DX"}, {"ldc", "R12"}, {"load", "R14"},
+		{"rows", "AX"}, {"k", "CX"}, {"a", "SI"}, {"rs", "R8"}, {"cs", "R11"}, {"b", "DI"}, {"c", "DX"}, {"ldc", "R12"}, {"load", "R14"}, {"half", ""},
 	}
-	signature := "(rows, k int, a *float32, rs, cs int, b, c *float32, ldc, load int"
+	signature := "(rows, k int, a *float32, rs, cs int, b unsafe.Pointer, c *float32, ldc, load, half int"
 	if masked {
 		arguments = append(arguments, [2]string{"mask", "BX"})
 		signature += ", mask int"
@@ -101,17 +128,26 @@ func tile(t *text, v vectors, name string, most, wide int, masked bool) {
 	if most > 6 {
 		t.op("LEAQ (SI)(R9*2), R13") // row 6
 	}
-	for rows := most; rows > 1; rows-- {
-		t.op("CMPQ AX, $%d", rows)
-		t.op("JEQ rows%d%s", rows, name)
-	}
-	for rows := 1; rows <= most; rows++ {
-		t.label(fmt.Sprintf("rows%d%s", rows, name))
-		tileRows(t, v, rows, wide, masked)
+	t.op("CMPQ half+72(FP), $0")
+	t.op("JNE half%s", name)
+	for _, half := range []bool{false, true} {
+		label := "rows%d" + name
+		if half {
+			label = "half%d" + name
+			t.label("half" + name)
+		}
+		for rows := most; rows > 1; rows-- {
+			t.op("CMPQ AX, $%d", rows)
+			t.op("JEQ "+label, rows)
+		}
+		for rows := 1; rows <= most; rows++ {
+			t.label(fmt.Sprintf(label, rows))
+			tileRows(t, v, rows, wide, masked, half)
+		}
 	}
 }
 
-func tileRows(t *text, v vectors, rows, wide int, masked bool) {
+func tileRows(t *text, v vectors, rows, wide int, masked, half bool) {
 	acc := func(i, j int) string { return v.reg(i*wide + j) }
 	next := rows * wide
 	free := func() string { next++; return v.reg(next - 1) }
@@ -150,9 +186,19 @@ func tileRows(t *text, v vectors, rows, wide int, masked bool) {
 	b := make([]string, wide)
 	for j := range b {
 		b[j] = free()
-		t.op("VMOVUPS %s, %s", v.address("DI", j), b[j])
 	}
 	element, product := free(), free()
+	switch {
+	case half && wide == 1:
+		t.op("VMOVUPS (DI), %s", b[0])
+		t.op("VPSLLD $16, %s, %s", b[0], b[0])
+	case half:
+		v.split(t, "(DI)", b[0], b[1])
+	default:
+		for j := range b {
+			t.op("VMOVUPS %s, %s", v.address("DI", j), b[j])
+		}
+	}
 	// With A transposed, each step of k reads another row of memory, too far away for the processor to foresee.
 	if rows > 2 {
 		t.op("PREFETCHT0 (SI)(R11*8)")
@@ -172,7 +218,7 @@ func tileRows(t *text, v vectors, rows, wide int, masked bool) {
 			t.op("VADDPS %s, %s, %s", product, acc(i, j), acc(i, j))
 		}
 	}
-	t.op("ADDQ $%d, DI", 2*v.bytes)
+	t.op("ADDQ $%d, DI", v.panelRow(half))
 	t.op("ADDQ R11, SI")
 	if rows > 6 {
 		t.op("ADDQ R11, R13")
@@ -184,30 +230,39 @@ func tileRows(t *text, v vectors, rows, wide int, masked bool) {
 }
 
 // panels emits the product of one row of A with count whole panels side by side, so that a single row, too, has enough
-// accumulators. step is the distance of panels, cs that of A's elements.
+// accumulators. step is the distance of panels, in elements or pairs, cs that of A's elements.
 func panels(t *text, v vectors, name string, count int) {
-	begin(t, name+v.suffix, "(k int, a *float32, cs int, b *float32, step int, c *float32, load int)",
+	name += v.suffix
+	begin(t, name, "(k int, a *float32, cs int, b unsafe.Pointer, step int, c *float32, load, half int)",
 		[2]string{"k", "CX"}, [2]string{"a", "SI"}, [2]string{"cs", "R11"}, [2]string{"b", "DI"}, [2]string{"step", "R8"},
-		[2]string{"c", "DX"}, [2]string{"load", "R14"})
+		[2]string{"c", "DX"}, [2]string{"load", "R14"}, [2]string{"half", ""})
 	t.op("SHLQ $2, R11")
 	t.op("SHLQ $2, R8")
 	t.op("LEAQ (DI)(R8*2), R9") // panel 2
-	accumulators(t, v, 2*count, func(element, product string) {
-		for i := range count {
-			at := [...]string{"(DI)", "(DI)(R8*1)", "(R9)", "(R9)(R8*1)"}[i]
-			for j := range 2 {
-				from := at
-				if j == 1 {
-					from = fmt.Sprintf("%d%s", v.bytes, at)
-				}
-				t.op("VMULPS %s, %s, %s", from, element, product)
-				t.op("VADDPS %s, %s, %s", product, v.reg(2*i+j), v.reg(2*i+j))
-			}
+	t.op("CMPQ half+56(FP), $0")
+	t.op("JNE half%s", name)
+	for _, half := range []bool{false, true} {
+		if half {
+			t.label("half" + name)
 		}
-		t.op("ADDQ $%d, DI", 2*v.bytes)
-		t.op("ADDQ $%d, R9", 2*v.bytes)
-		t.op("ADDQ R11, SI")
-	}, nil)
+		accumulators(t, v, 2*count, func(element, product string) {
+			for i := range count {
+				at := [...]string{"(DI)", "(DI)(R8*1)", "(R9)", "(R9)(R8*1)"}[i]
+				from := [2]string{at, fmt.Sprintf("%d%s", v.bytes, at)}
+				if half {
+					from = [2]string{v.reg(8 + i%2*2), v.reg(9 + i%2*2)}
+					v.split(t, at, from[0], from[1])
+				}
+				for j := range 2 {
+					t.op("VMULPS %s, %s, %s", from[j], element, product)
+					t.op("VADDPS %s, %s, %s", product, v.reg(2*i+j), v.reg(2*i+j))
+				}
+			}
+			t.op("ADDQ $%d, DI", v.panelRow(half))
+			t.op("ADDQ $%d, R9", v.panelRow(half))
+			t.op("ADDQ R11, SI")
+		}, nil)
+	}
 }
 
 // inPlace emits the product of a vector with count vectors of columns of an unpacked matrix; with rest, with fewer
