@@ -26,7 +26,7 @@ func NewModel(p *Parameters) *Model {
 	p = p.Clone()
 	p.RoundBF16()
 	m := newModel(p.Config)
-	m.pack(p)
+	m.pack(p, (*kernel.Packed).PackBF16)
 	// What is not packed gets memory of its own, so that the clone can go.
 	clone := func(s *[]float32) { *s = append([]float32(nil), *s...) }
 	clone(&m.embed)
@@ -48,19 +48,20 @@ func newModel(c Config) *Model {
 	}
 }
 
-// pack takes over the weights p. Matrices are copied; the embedding and the gains are p's own.
-func (m *Model) pack(p *Parameters) {
+// pack takes over the weights p. Matrices are copied by packMatrix, a method of kernel.Packed; the embedding and the
+// gains are p's own.
+func (m *Model) pack(p *Parameters, packMatrix func(p *kernel.Packed, trans bool, n, k int, b []float32, ldb int)) {
 	c := m.config
 	m.embed, m.norm = p.embed, p.norm
 	for i := range m.layers {
 		l, w := &m.layers[i], &p.layers[i]
 		l.attentionNorm, l.mlpNorm = w.attentionNorm, w.mlpNorm
-		l.qkv.Pack(true, c.qkvWidth(), c.Hidden, w.qkv, c.Hidden)
-		l.output.Pack(true, c.Hidden, c.queryWidth(), w.output, c.queryWidth())
-		l.gateUp.Pack(true, 2*c.Intermediate, c.Hidden, w.gateUp, c.Hidden)
-		l.down.Pack(true, c.Hidden, c.Intermediate, w.down, c.Intermediate)
+		packMatrix(&l.qkv, true, c.qkvWidth(), c.Hidden, w.qkv, c.Hidden)
+		packMatrix(&l.output, true, c.Hidden, c.queryWidth(), w.output, c.queryWidth())
+		packMatrix(&l.gateUp, true, 2*c.Intermediate, c.Hidden, w.gateUp, c.Hidden)
+		packMatrix(&l.down, true, c.Hidden, c.Intermediate, w.down, c.Intermediate)
 	}
-	m.head.Pack(true, c.Vocab, c.Hidden, p.head, c.Hidden)
+	packMatrix(&m.head, true, c.Vocab, c.Hidden, p.head, c.Hidden)
 }
 
 // Config is the model's shape.

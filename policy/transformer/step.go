@@ -69,7 +69,7 @@ func (t *Trainer) gradientNorm() float64 {
 func (t *Trainer) release() {
 	named := t.masters.Named
 	t.team.do(len(named), func(_, i int) { roundBF16(t.working.Named[i].Values, named[i].Values) })
-	t.model.pack(t.working)
+	t.model.pack(t.working, (*kernel.Packed).Pack)
 	c := t.config
 	for i := range t.backward {
 		l, w := &t.backward[i], &t.working.layers[i]
