@@ -170,7 +170,7 @@ func (s *State) Screen(a *wire.SignedAnnouncement) Verdict {
 // to be remembered was, it cannot say.
 func (s *State) screenPolicy(a *wire.SignedAnnouncement) Verdict {
 	digest := policy.Digest(a.PolicyDigest)
-	if s.welcome[Behaviour{Version: a.PolicyVersion, Digest: digest}] {
+	if a.Purpose == wire.PurposeTrain && s.welcome[Behaviour{Version: a.PolicyVersion, Digest: digest}] {
 		return Verdict{Reason: Admitted}
 	}
 	version, known := s.versions[a.PolicyVersion]

@@ -126,6 +126,9 @@ func TestAdmitRefuses(t *testing.T) {
 		}},
 		{name: "an unknown finish", want: WrongFinish, change: func(b *bundle.Bundle) { b.Rollouts[1].Calls[1].Finish = 7 }},
 		{name: "too large a reward", want: RewardRange, change: func(b *bundle.Bundle) { b.Rollouts[1].Reward = 1.5 }},
+		{name: "too large a reward of a call", want: RewardRange, change: func(b *bundle.Bundle) { rewardCalls(b, 1e6, -1e6) }},
+		{name: "too large a sum of rewards", want: RewardRange, change: func(b *bundle.Bundle) { rewardCalls(b, 0.75, 0.75) }},
+		{name: "rewards of calls", want: Admitted, change: func(b *bundle.Bundle) { rewardCalls(b, 0.25, 0.75) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -147,6 +150,12 @@ func TestAdmitRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rewardCalls moves the reward of a rollout to its two calls.
+func rewardCalls(b *bundle.Bundle, first, second float32) {
+	r := &b.Rollouts[1]
+	r.Reward, r.Calls[0].Reward, r.Calls[1].Reward = 0, &first, &second
 }
 
 func TestAdmitEvaluation(t *testing.T) {
@@ -206,6 +215,12 @@ func TestWelcomeBehaviours(t *testing.T) {
 	n := plainNetwork(t)
 	s := admission(t, n, 2)
 	foreign := policy.Digest{7}
+	s.Welcome(Behaviour{Version: 0, Digest: foreign})
+	evaluation := n.evaluation(0, foreign, wire.PurposeEvaluateGreedy, 4, 2)
+	a := announce([]byte("the bytes"), evaluation)
+	if got := Admit(s, &a, evaluation); got.Reason != PolicyMismatch {
+		t.Errorf("an evaluation of it counts for the chain's version: verdict %q", got)
+	}
 	for version, want := range map[uint64]Reason{1: Admitted, 30: Admitted, 31: UnknownVersion, 2: PolicyMismatch} {
 		if want == Admitted {
 			s.Welcome(Behaviour{Version: version, Digest: foreign})

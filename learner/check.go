@@ -99,9 +99,28 @@ func (r *Rules) checkRollout(b *bundle.Bundle, rollout *bundle.Rollout) Verdict 
 			return v
 		}
 	}
-	if m, ok := r.Manifests[b.Environment]; ok && rollout.Outcome.Trainable() &&
-		(rollout.Reward < m.RewardMin || rollout.Reward > m.RewardMax) {
-		return Verdict{RewardRange, fmt.Sprintf("reward %v, the environment gives %v to %v", rollout.Reward, m.RewardMin, m.RewardMax)}
+	return r.checkRewards(b.Environment, rollout)
+}
+
+// checkRewards bounds every reward of a rollout, and their sum: the return that a rollout is compared by.
+func (r *Rules) checkRewards(environment wire.CID, rollout *bundle.Rollout) Verdict {
+	m, known := r.Manifests[environment]
+	if !known || !rollout.Outcome.Trainable() {
+		return Verdict{Reason: Admitted}
+	}
+	low, high := float64(m.RewardMin), float64(m.RewardMax)
+	total := float64(rollout.Reward)
+	all := []float64{total}
+	for _, c := range rollout.Calls {
+		if c.Reward != nil {
+			all = append(all, float64(*c.Reward))
+			total += float64(*c.Reward)
+		}
+	}
+	for _, reward := range append(all, total) {
+		if reward < low || reward > high {
+			return Verdict{RewardRange, fmt.Sprintf("reward %v, the environment gives %v to %v", reward, low, high)}
+		}
 	}
 	return Verdict{Reason: Admitted}
 }

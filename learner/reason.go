@@ -6,7 +6,8 @@ type Reason string
 // Admitted is the reason of a bundle that passed every check.
 const Admitted Reason = "accepted"
 
-// Why an announcement is refused before its bundle is fetched, in the order of the checks.
+// Why an announcement is refused before its bundle is fetched, in the order of the checks. WrongGroup, below, comes
+// before PeerPending here.
 const (
 	// WrongNetwork: it is for another network.
 	WrongNetwork Reason = "wrong_network"
@@ -16,19 +17,20 @@ const (
 	UnknownVersion Reason = "unknown_version"
 	// PolicyMismatch: its policy digest is not that version's.
 	PolicyMismatch Reason = "policy_mismatch"
-	// NotRequested: it is an evaluation of a version whose release asked for none.
-	NotRequested Reason = "evaluation_not_requested"
 	// Duplicate: the bundle, or a complete result for its evaluation block, is known already. Announcements travel on
 	// several paths, so this is no fault.
 	Duplicate Reason = "duplicate"
 	// CounterReused: its peer has announced another bundle for the same draw.
 	CounterReused Reason = "counter_reused"
-	// WrongDraw: the peer, version and counter do not draw this environment or task.
+	// NotRequested: it is an evaluation of a version whose release asked for none.
+	NotRequested Reason = "evaluation_not_requested"
+	// WrongDraw: the peer, version and counter do not draw this environment or task, or there is no such evaluation
+	// block.
 	WrongDraw Reason = "wrong_draw"
-	// Stale: its version is more than the permitted lag behind.
-	Stale Reason = "stale"
 	// Ended: it is a training group of a chain that is final.
 	Ended Reason = "ended"
+	// Stale: its version is more than the permitted lag behind, or takes no more evaluation results.
+	Stale Reason = "stale"
 	// PeerPending: its peer has as many groups waiting as one peer may.
 	PeerPending Reason = "peer_pending"
 )
@@ -41,7 +43,8 @@ const (
 	FetchFailed Reason = "fetch_failed"
 )
 
-// Why a fetched bundle is refused, in the order of the checks.
+// Why a fetched bundle is refused, in the order of the checks. WrongDraw, above, goes with WrongGroup here; a bundle of
+// another length than announced is an AnnouncementMismatch before it is decoded.
 const (
 	// Malformed: it does not decode, or breaks a rule that holds for every bundle.
 	Malformed Reason = "malformed"
@@ -63,7 +66,7 @@ const (
 	LogProbRange Reason = "log_prob_range"
 	// WrongFinish: a completion does not end as its finish reason says.
 	WrongFinish Reason = "wrong_finish"
-	// RewardRange: a reward is outside the environment's range.
+	// RewardRange: a rollout's reward, a call's, or the sum of them is outside the environment's range.
 	RewardRange Reason = "reward_range"
 )
 
