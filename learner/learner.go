@@ -59,7 +59,9 @@ func Open(ctx context.Context, c Config) (*Learner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("learner: %w", err)
 	}
-	rules.MaxPending = c.Intake.PeerPending
+	if !c.offline {
+		rules.MaxPending = c.Intake.PeerPending
+	}
 	rollouts := int(max(c.Charter.Rollout.GroupSize, c.Charter.Evaluation.BlockTasks))
 	if c.MaxLag != nil {
 		rules.MaxLag = *c.MaxLag

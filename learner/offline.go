@@ -22,7 +22,9 @@ const BundleSuffix = ".bundle"
 // RunFolder trains on the bundles of a folder, with no network: on every file whose name ends in BundleSuffix, in the
 // order of names, and returns the trained policy and the learner's last status. It makes the same checks and the same
 // steps as a learner on a network, one after the other, so that the same files give the same weights; what remains at
-// the end makes a last, smaller step. A file that is refused is counted, and told to the Observer, under its reason.
+// the end makes a last, smaller step. What a network's learner does for fairness or after a time does not apply: the
+// bounds on one peer (BatchRule.PeerShare, Intake.PeerPending) and BatchRule.Patience. A file that is refused is
+// counted, and told to the Observer, under its reason.
 //
 // The configuration is the one of a network's learner, except that the key need not be one of its learners', and that
 // Key, Store (memory), Publisher (none) and Fetcher may be nil. Bundles of later versions than the steps make need
@@ -62,21 +64,27 @@ func (l *Learner) runFolder(ctx context.Context, dir string) error {
 		if err := l.addFile(ctx, filepath.Join(dir, f.Name())); err != nil {
 			return err
 		}
-		if batch, _ := l.take(); len(batch) > 0 && !l.final() {
-			if err := l.step(ctx, batch, false); err != nil {
-				return err
-			}
+		if err := l.stepOldest(ctx, l.config.Batch.Groups); err != nil {
+			return err
 		}
 	}
+	return l.stepOldest(ctx, 1)
+}
+
+// stepOldest makes steps of the oldest groups as long as at least so many wait, until the chain is final.
+func (l *Learner) stepOldest(ctx context.Context, least int) error {
 	for !l.final() {
-		l.take() // lets go of what is too old
 		l.mu.Lock()
-		rest := l.buffer.Rest()
-		l.mu.Unlock()
-		if len(rest) == 0 {
-			break
+		l.expire(l.config.Now())
+		var batch []Record
+		if l.buffer.Len() >= least {
+			batch = l.buffer.Rest()
 		}
-		if err := l.step(ctx, rest, false); err != nil {
+		l.mu.Unlock()
+		if len(batch) == 0 {
+			return nil
+		}
+		if err := l.step(ctx, batch, false); err != nil {
 			return err
 		}
 	}
@@ -129,19 +137,8 @@ func (l *Learner) count(r Reason) {
 // announce is the announcement that the peer of a bundle would have made, without a signature.
 func announce(raw []byte, b *bundle.Bundle) wire.SignedAnnouncement {
 	return wire.SignedAnnouncement{
-		Announcement: wire.Announcement{
-			Network:          b.Network,
-			Purpose:          b.Purpose,
-			Bundle:           wire.SumCID(raw),
-			BundleBytes:      uint32(len(raw)),
-			PolicyVersion:    b.PolicyVersion,
-			PolicyDigest:     b.PolicyDigest,
-			Environment:      b.Environment,
-			Counter:          b.Counter,
-			Rollouts:         uint32(len(b.Rollouts)),
-			CompletionTokens: uint32(b.CompletionTokens()),
-		},
-		Signer: b.Peer,
+		Announcement: b.Announcement(raw),
+		Signer:       b.Peer,
 	}
 }
 

@@ -14,7 +14,7 @@ type Rules struct {
 	Charter *wire.Charter
 	// MaxLag is the largest lag that is trained on.
 	MaxLag uint64
-	// MaxPending bounds the bundles of one peer that are being fetched or wait to be trained on.
+	// MaxPending bounds the bundles of one peer that are being fetched or wait to be trained on; 0 sets no bound.
 	MaxPending int
 	// Vocab is the number of token ids, Context the model's context in tokens, and Stop the tokens that end a
 	// completion.

@@ -44,7 +44,7 @@ func (l *Learner) train(ctx context.Context) error {
 		return err
 	}
 	for !l.final() {
-		if stop, _ := l.stop(); stop {
+		if l.stop() {
 			if err := l.step(ctx, nil, true); err != nil {
 				return err
 			}
@@ -80,16 +80,21 @@ func (l *Learner) take() (batch []Record, wait time.Duration) {
 	now := l.config.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.expire(now)
+	if batch, wait = l.buffer.Take(now); len(batch) > 0 {
+		signal(l.work) // there is room again
+	}
+	return batch, wait
+}
+
+// expire lets go of the groups that are too old by now. l.mu is held.
+func (l *Learner) expire(now time.Time) {
 	for _, r := range l.buffer.Expire(l.head.Version, l.rules.MaxLag, now) {
 		l.state.Consume(r.CID)
 		l.reasons[StaleAtUse]++
 		l.used = append(l.used, r.CID)
 		l.expired++
 	}
-	if batch, wait = l.buffer.Take(now); len(batch) > 0 {
-		signal(l.work) // there is room again
-	}
-	return batch, wait
 }
 
 // await returns when something may have changed, after wait at the latest unless that is 0.
@@ -108,7 +113,7 @@ func (l *Learner) await(ctx context.Context, wait time.Duration) error {
 }
 
 // stop says whether the chain ends with what is known now.
-func (l *Learner) stop() (bool, string) {
+func (l *Learner) stop() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.config.Stop.Reached(l.head.Version, l.board.Evaluations())

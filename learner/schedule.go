@@ -1,7 +1,6 @@
 package learner
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/lightswarm/lightswarm/wire"
@@ -45,14 +44,14 @@ type Stop struct {
 	Purpose wire.Purpose
 }
 
-// Reached says whether a chain whose newest version is head ends, and why. Evaluations are in the order of versions;
-// incomplete ones say nothing.
-func (s Stop) Reached(head uint64, evaluations []Evaluation) (stop bool, why string) {
+// Reached says whether a chain whose newest version is head ends. Evaluations are in the order of versions; incomplete
+// ones say nothing.
+func (s Stop) Reached(head uint64, evaluations []Evaluation) bool {
 	if s.MaxVersion > 0 && head >= s.MaxVersion {
-		return true, fmt.Sprintf("version %d is the last that was asked for", s.MaxVersion)
+		return true
 	}
 	if s.Target <= 0 {
-		return false, ""
+		return false
 	}
 	held := 0
 	for _, e := range evaluations {
@@ -64,10 +63,7 @@ func (s Stop) Reached(head uint64, evaluations []Evaluation) (stop bool, why str
 			held = 0
 		}
 	}
-	if held < max(s.Hold, 1) {
-		return false, ""
-	}
-	return true, fmt.Sprintf("success was at least %g in the last %d evaluations", s.Target, held)
+	return held >= max(s.Hold, 1)
 }
 
 // Pace says how many groups a release asks of each node.

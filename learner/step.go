@@ -59,8 +59,7 @@ func (l *Learner) step(ctx context.Context, batch []Record, final bool) error {
 		}
 	}
 
-	stop, _ := l.config.Stop.Reached(report.Version, nil)
-	report.Final = final || stop
+	report.Final = final || l.config.Stop.Reached(report.Version, nil)
 	sum := l.pace(&report)
 	release, err := l.release(snapshot, report.Quota, sum.groups, report.Final)
 	if err != nil {

@@ -111,6 +111,22 @@ func (b *Bundle) CompletionTokens() int {
 	return n
 }
 
+// Announcement says what is in the bundle, whose encoding is body. Sequence and Created are the announcer's to fill in.
+func (b *Bundle) Announcement(body []byte) wire.Announcement {
+	return wire.Announcement{
+		Network:          b.Network,
+		Purpose:          b.Purpose,
+		Bundle:           wire.SumCID(body),
+		BundleBytes:      uint32(len(body)),
+		PolicyVersion:    b.PolicyVersion,
+		PolicyDigest:     b.PolicyDigest,
+		Environment:      b.Environment,
+		Counter:          b.Counter,
+		Rollouts:         uint32(len(b.Rollouts)),
+		CompletionTokens: uint32(b.CompletionTokens()),
+	}
+}
+
 // Validate returns a *wire.ValidationError that names the first field at fault.
 func (b *Bundle) Validate() error {
 	if err := b.validateHeader(); err != nil {
