@@ -16,7 +16,7 @@ import (
 )
 
 // Kademlia is the Source that finds members through a distributed table of this network alone: its protocol carries
-// the network id, so that it shares nothing with any other table. Nodes that can be dialled serve it, others only ask.
+// the network id, so that it shares nothing with any other table. Nodes serve it unless they know that nobody can dial them.
 // The table needs a first connection, from any other source.
 type Kademlia struct {
 	// Host is what the table runs on.
@@ -37,7 +37,7 @@ func (k *Kademlia) Run(ctx context.Context, found func(peer.AddrInfo)) error {
 	)
 	table, err := dht.New(k.Host,
 		dht.ProtocolPrefix(protocol.ID("/lightswarm/"+k.Network.String())),
-		dht.Mode(dht.ModeAuto),
+		dht.Mode(dht.ModeAutoServer), // A network on a LAN has nobody who could find out that it is reachable.
 		dht.DisableValues())
 	if err != nil {
 		return fmt.Errorf("start the Kademlia table: %w", err)

@@ -1,0 +1,56 @@
+package discovery_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/lightswarm/lightswarm/p2p/discovery"
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+// TestKademliaFindsMembers has five hosts that know only the first find one another through the table, and not those
+// of another network.
+func TestKademliaFindsMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN(t, 6)
+		defer l.close()
+		var mu sync.Mutex
+		found := make([]map[peer.ID]bool, len(l.hosts))
+		for i, h := range l.hosts {
+			if i > 0 {
+				l.connect(i, 0)
+			}
+			found[i] = make(map[peer.ID]bool)
+			network := networkID
+			if i == 5 {
+				network = wire.SumCID([]byte("another network"))
+			}
+			source := &discovery.Kademlia{Host: h, Network: network}
+			l.start(func(ctx context.Context) {
+				if err := source.Run(ctx, func(info peer.AddrInfo) {
+					mu.Lock()
+					defer mu.Unlock()
+					found[i][info.ID] = true
+				}); err != nil {
+					t.Errorf("host %d: %v", i, err)
+				}
+			})
+		}
+		time.Sleep(5 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range 5 {
+			if len(found[i]) != 4 || found[i][l.hosts[5].ID()] {
+				t.Errorf("host %d found %d peers, want the 4 other members", i, len(found[i]))
+			}
+		}
+		if len(found[5]) != 0 {
+			t.Errorf("the host of another network found %d peers", len(found[5]))
+		}
+	})
+}
