@@ -5,7 +5,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: learner.proto
+// source: learner/proto/learner.proto
 
 package learnerpb
 
@@ -46,7 +46,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_learner_proto_msgTypes[0]
+	mi := &file_learner_proto_learner_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -58,7 +58,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_msgTypes[0]
+	mi := &file_learner_proto_learner_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -71,7 +71,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_learner_proto_rawDescGZIP(), []int{0}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Record) GetCid() []byte {
@@ -150,7 +150,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_learner_proto_msgTypes[1]
+	mi := &file_learner_proto_learner_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -162,7 +162,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_msgTypes[1]
+	mi := &file_learner_proto_learner_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -175,7 +175,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_learner_proto_rawDescGZIP(), []int{1}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Checkpoint) GetVersion() uint64 {
@@ -238,7 +238,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_learner_proto_msgTypes[2]
+	mi := &file_learner_proto_learner_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -250,7 +250,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_msgTypes[2]
+	mi := &file_learner_proto_learner_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -263,7 +263,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_learner_proto_rawDescGZIP(), []int{2}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Progress) GetMajor() uint32 {
@@ -327,7 +327,7 @@ type Behaviour struct {
 
 func (x *Behaviour) Reset() {
 	*x = Behaviour{}
-	mi := &file_learner_proto_msgTypes[3]
+	mi := &file_learner_proto_learner_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -339,7 +339,7 @@ func (x *Behaviour) String() string {
 func (*Behaviour) ProtoMessage() {}
 
 func (x *Behaviour) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_msgTypes[3]
+	mi := &file_learner_proto_learner_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -352,7 +352,7 @@ func (x *Behaviour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Behaviour.ProtoReflect.Descriptor instead.
 func (*Behaviour) Descriptor() ([]byte, []int) {
-	return file_learner_proto_rawDescGZIP(), []int{3}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Behaviour) GetVersion() uint64 {
@@ -394,7 +394,7 @@ type Tally struct {
 
 func (x *Tally) Reset() {
 	*x = Tally{}
-	mi := &file_learner_proto_msgTypes[4]
+	mi := &file_learner_proto_learner_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +406,7 @@ func (x *Tally) String() string {
 func (*Tally) ProtoMessage() {}
 
 func (x *Tally) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_msgTypes[4]
+	mi := &file_learner_proto_learner_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +419,7 @@ func (x *Tally) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tally.ProtoReflect.Descriptor instead.
 func (*Tally) Descriptor() ([]byte, []int) {
-	return file_learner_proto_rawDescGZIP(), []int{4}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Tally) GetVersion() uint64 {
@@ -483,7 +483,7 @@ type TaskSet struct {
 
 func (x *TaskSet) Reset() {
 	*x = TaskSet{}
-	mi := &file_learner_proto_msgTypes[5]
+	mi := &file_learner_proto_learner_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +495,7 @@ func (x *TaskSet) String() string {
 func (*TaskSet) ProtoMessage() {}
 
 func (x *TaskSet) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_msgTypes[5]
+	mi := &file_learner_proto_learner_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +508,7 @@ func (x *TaskSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSet.ProtoReflect.Descriptor instead.
 func (*TaskSet) Descriptor() ([]byte, []int) {
-	return file_learner_proto_rawDescGZIP(), []int{5}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TaskSet) GetEnvironment() []byte {
@@ -525,11 +525,11 @@ func (x *TaskSet) GetBits() []byte {
 	return nil
 }
 
-var File_learner_proto protoreflect.FileDescriptor
+var File_learner_proto_learner_proto protoreflect.FileDescriptor
 
-const file_learner_proto_rawDesc = "" +
+const file_learner_proto_learner_proto_rawDesc = "" +
 	"\n" +
-	"\rlearner.proto\x12\x15lightswarm.learner.v1\"\xd0\x01\n" +
+	"\x1blearner/proto/learner.proto\x12\x15lightswarm.learner.v1\"\xd0\x01\n" +
 	"\x06Record\x12\x10\n" +
 	"\x03cid\x18\x01 \x01(\fR\x03cid\x12\x18\n" +
 	"\apurpose\x18\x02 \x01(\rR\apurpose\x12 \n" +
@@ -579,19 +579,19 @@ const file_learner_proto_rawDesc = "" +
 	"\x04bits\x18\x02 \x01(\fR\x04bitsB4Z2github.com/lightswarm/lightswarm/learner/learnerpbb\x06proto3"
 
 var (
-	file_learner_proto_rawDescOnce sync.Once
-	file_learner_proto_rawDescData []byte
+	file_learner_proto_learner_proto_rawDescOnce sync.Once
+	file_learner_proto_learner_proto_rawDescData []byte
 )
 
-func file_learner_proto_rawDescGZIP() []byte {
-	file_learner_proto_rawDescOnce.Do(func() {
-		file_learner_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_learner_proto_rawDesc), len(file_learner_proto_rawDesc)))
+func file_learner_proto_learner_proto_rawDescGZIP() []byte {
+	file_learner_proto_learner_proto_rawDescOnce.Do(func() {
+		file_learner_proto_learner_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_learner_proto_learner_proto_rawDesc), len(file_learner_proto_learner_proto_rawDesc)))
 	})
-	return file_learner_proto_rawDescData
+	return file_learner_proto_learner_proto_rawDescData
 }
 
-var file_learner_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
-var file_learner_proto_goTypes = []any{
+var file_learner_proto_learner_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_learner_proto_learner_proto_goTypes = []any{
 	(*Record)(nil),     // 0: lightswarm.learner.v1.Record
 	(*Checkpoint)(nil), // 1: lightswarm.learner.v1.Checkpoint
 	(*Progress)(nil),   // 2: lightswarm.learner.v1.Progress
@@ -600,7 +600,7 @@ var file_learner_proto_goTypes = []any{
 	(*TaskSet)(nil),    // 5: lightswarm.learner.v1.TaskSet
 	nil,                // 6: lightswarm.learner.v1.Progress.ReasonsEntry
 }
-var file_learner_proto_depIdxs = []int32{
+var file_learner_proto_learner_proto_depIdxs = []int32{
 	6, // 0: lightswarm.learner.v1.Progress.reasons:type_name -> lightswarm.learner.v1.Progress.ReasonsEntry
 	4, // 1: lightswarm.learner.v1.Progress.tallies:type_name -> lightswarm.learner.v1.Tally
 	3, // 2: lightswarm.learner.v1.Progress.behaviours:type_name -> lightswarm.learner.v1.Behaviour
@@ -612,26 +612,26 @@ var file_learner_proto_depIdxs = []int32{
 	0, // [0:4] is the sub-list for field type_name
 }
 
-func init() { file_learner_proto_init() }
-func file_learner_proto_init() {
-	if File_learner_proto != nil {
+func init() { file_learner_proto_learner_proto_init() }
+func file_learner_proto_learner_proto_init() {
+	if File_learner_proto_learner_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_learner_proto_rawDesc), len(file_learner_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_learner_proto_learner_proto_rawDesc), len(file_learner_proto_learner_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_learner_proto_goTypes,
-		DependencyIndexes: file_learner_proto_depIdxs,
-		MessageInfos:      file_learner_proto_msgTypes,
+		GoTypes:           file_learner_proto_learner_proto_goTypes,
+		DependencyIndexes: file_learner_proto_learner_proto_depIdxs,
+		MessageInfos:      file_learner_proto_learner_proto_msgTypes,
 	}.Build()
-	File_learner_proto = out.File
-	file_learner_proto_goTypes = nil
-	file_learner_proto_depIdxs = nil
+	File_learner_proto_learner_proto = out.File
+	file_learner_proto_learner_proto_goTypes = nil
+	file_learner_proto_learner_proto_depIdxs = nil
 }
