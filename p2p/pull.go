@@ -111,7 +111,8 @@ func (p *puller) takeReleases(records [][]byte) (newest uint64, err error) {
 // takeAnnouncements judges pulled announcements and hands the good ones over. It reports whether anything was new.
 //
 // The author of announcements has them all or has given up the older ones. So when it answers itself, what lies below
-// and between the sequences of its answer is not to be had any more, and is not asked for again.
+// and between the sequences of its answer is not to be had any more, and is not asked for again. An announcement for a
+// version that this node does not have yet stays a gap, and is asked for again.
 func (p *puller) takeAnnouncements(from peer.ID, records [][]byte) (progress bool, err error) {
 	// Announcements of one author in order, so that none is taken for a gap of another.
 	pulled := make([]wire.SignedAnnouncement, 0, len(records))
@@ -132,8 +133,9 @@ func (p *puller) takeAnnouncements(from peer.ID, records [][]byte) (progress boo
 	slices.SortStableFunc(pulled, func(a, b wire.SignedAnnouncement) int {
 		return int(min(1, max(-1, int64(a.Sequence-b.Sequence))))
 	})
+	early := make(map[wire.PeerID]bool) // Authors who are ahead of this node; Skip would give up what stays a gap.
 	for _, a := range pulled {
-		if peer.ID(a.Signer) == from {
+		if peer.ID(a.Signer) == from && !early[a.Signer] {
 			if lost := p.memory.Skip(a.Signer, a.Sequence); lost > 0 {
 				p.counters.lost.Add(lost)
 				progress = true
@@ -149,7 +151,10 @@ func (p *puller) takeAnnouncements(from peer.ID, records [][]byte) (progress boo
 				reason = gossip.Duplicate // Gossip was faster.
 			}
 			progress = true
-		case gossip.Stale, gossip.UnknownVersion:
+		case gossip.UnknownVersion:
+			early[a.Signer] = true
+			p.memory.Exists(a.Signer, a.Sequence)
+		case gossip.Stale:
 			// Known now, and of no use: it must not be pulled again.
 			progress = p.memory.Take(a.Signer, a.Sequence) || progress
 		}

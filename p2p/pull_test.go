@@ -98,3 +98,41 @@ func TestWhatItsAuthorLostIsGivenUp(t *testing.T) {
 		}
 	})
 }
+
+// TestAnnouncementsWaitForTheirVersion has an author that knows a version which the learner does not have yet, as after
+// the learner went back to a backup: its announcements for it are not lost, nor are others between them.
+func TestAnnouncementsWaitForTheirVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 13)
+		defer w.close()
+		learner := w.add()
+		learner.release()
+		author := w.add()
+		author.source.keepRelease(learner.source.releases[0])
+		var now, later []wire.SignedAnnouncement
+		for sequence, version := range map[uint64]uint64{0: 0, 1: 1, 2: 0, 3: 1, 5: 0} { // The author lost 4.
+			a := signAnnouncement(t, author.key, w.network, sequence, version)
+			author.source.keepAnnouncement(a)
+			if version == 0 {
+				now = append(now, a)
+			} else {
+				later = append(later, a)
+			}
+		}
+		w.waitFor("the learner has what is for its version", time.Minute, func() bool { return hasAll(learner, now) })
+		time.Sleep(10 * time.Minute)
+		for _, a := range later {
+			if learner.source.has(a) {
+				t.Errorf("announcement %d for an unknown version was handed over", a.Sequence)
+			}
+		}
+		learner.release()
+		w.waitFor("the learner has the rest", 6*time.Minute, func() bool { return hasAll(learner, later) })
+		if n := learner.Stats().Pull.Lost; n != 1 {
+			t.Errorf("%d announcements are counted as lost, want 1", n)
+		}
+		if n := learner.source.handed; n != 5 {
+			t.Errorf("%d announcements were handed over, want 5", n)
+		}
+	})
+}
