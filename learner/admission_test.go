@@ -100,8 +100,16 @@ func TestAdmitRefuses(t *testing.T) {
 		{name: "more than the context", want: ContextLength, change: func(b *bundle.Bundle) {
 			b.Rollouts[3].Calls[1] = testCall(make([]int32, testContext-3), 4)
 		}},
-		{name: "an unknown token", want: TokenRange, change: func(b *bundle.Bundle) { b.Rollouts[0].Calls[1].Completion[2] = 1 << 20 }},
-		{name: "an unknown token in a prompt", want: TokenRange, change: func(b *bundle.Bundle) { b.Rollouts[0].Calls[1].Prompt[0] = 1 << 20 }},
+		{name: "an unknown token", want: TokenRange, change: func(b *bundle.Bundle) {
+			b.Rollouts[0].Calls[1].Completion[2] = int32(n.base.VocabSize())
+		}},
+		{name: "an unknown token in a prompt", want: TokenRange, change: func(b *bundle.Bundle) {
+			b.Rollouts[0].Calls[1].Prompt[0] = int32(n.base.VocabSize())
+		}},
+		{name: "a token that only the model has", want: Admitted, change: func(b *bundle.Bundle) {
+			padding := int32(n.base.Tokenizer.VocabSize())
+			b.Rollouts[0].Calls[1].Completion[2], b.Rollouts[0].Calls[1].Prompt[0] = padding, padding
+		}},
 		{name: "more than certain", want: LogProbRange, change: func(b *bundle.Bundle) { b.Rollouts[0].Calls[0].LogProbs[0] = 0.25 }},
 		{name: "impossible", want: LogProbRange, change: func(b *bundle.Bundle) {
 			b.Rollouts[0].Calls[0].LogProbs[0] = float32(math.Inf(-1))

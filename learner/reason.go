@@ -60,7 +60,7 @@ const (
 	CompletionLength Reason = "completion_length"
 	// ContextLength: a prompt and its completion do not fit the model's context.
 	ContextLength Reason = "context_length"
-	// TokenRange: a token id is outside the vocabulary.
+	// TokenRange: a token id is not one of the model's.
 	TokenRange Reason = "token_range"
 	// LogProbRange: a log-prob is positive, not finite, or not one that an exact engine gives.
 	LogProbRange Reason = "log_prob_range"

@@ -16,7 +16,7 @@ type Rules struct {
 	MaxLag uint64
 	// MaxPending bounds the bundles of one peer that are being fetched or wait to be trained on; 0 sets no bound.
 	MaxPending int
-	// Vocab is the number of token ids, Context the model's context in tokens, and Stop the tokens that end a
+	// Vocab is the number of the model's token ids, Context the model's context in tokens, and Stop the tokens that end a
 	// completion.
 	Vocab, Context int
 	Stop           []int32
@@ -36,7 +36,7 @@ func NewRules(c wire.SignedCharter, base *policy.Snapshot, context int, manifest
 		Network:   c.ID,
 		Charter:   &c.Charter,
 		MaxLag:    uint64(c.Rollout.MaxLag),
-		Vocab:     base.Tokenizer.VocabSize(),
+		Vocab:     base.VocabSize(),
 		Context:   context,
 		Stop:      base.Generation.Stop,
 		Manifests: manifests,

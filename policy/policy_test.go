@@ -164,6 +164,13 @@ func TestDigestCoversEveryPart(t *testing.T) {
 	}
 }
 
+func TestVocabSizeIsTheModels(t *testing.T) {
+	s := tiny(t)
+	if s.VocabSize() != 280 || s.Tokenizer.VocabSize() >= 280 || large(t).VocabSize() != 280 {
+		t.Errorf("the model has %d ids, the tokenizer %d, other weights %d", s.VocabSize(), s.Tokenizer.VocabSize(), large(t).VocabSize())
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	tok, generation, tensors := tinyParts(t)
 	bare, err := tokenizer.Train(slices.Values([]string{}), 256, nil)

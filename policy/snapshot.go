@@ -38,23 +38,26 @@ type Snapshot struct {
 	Tensors []Tensor
 	// State is the digest of Tensors.
 	State Digest
+
+	vocab int // the config's vocab_size
 }
 
 // New checks the parts of a policy, puts tensors and stop tokens in order and computes the state digest. The
 // snapshot keeps the slices' contents. It fails with ErrPolicy when a part is over a limit of package wire, when the
 // template does not work with the tokenizer, or when the model has no room for the tokenizer's vocabulary.
 func New(config []byte, tok *tokenizer.Tokenizer, template chat.TemplateName, generation GenerationConfig, tensors []Tensor) (*Snapshot, error) {
-	if err := checkConfig(config, tok.VocabSize()); err != nil {
+	vocab, err := checkConfig(config, tok.VocabSize())
+	if err != nil {
 		return nil, err
 	}
 	if _, err := chat.NewTemplate(template, tok); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPolicy, err)
 	}
-	generation, err := generation.canonical(tok.VocabSize())
+	generation, err = generation.canonical(tok.VocabSize())
 	if err != nil {
 		return nil, err
 	}
-	s := &Snapshot{ConfigJSON: config, Tokenizer: tok, Template: template, Generation: generation}
+	s := &Snapshot{ConfigJSON: config, Tokenizer: tok, Template: template, Generation: generation, vocab: vocab}
 	return s.WithTensors(tensors)
 }
 
@@ -102,6 +105,10 @@ func (s *Snapshot) Digest() Digest {
 	return h.digest()
 }
 
+// VocabSize is the number of the model's token ids: at least the tokenizer's. The ids that the tokenizer lacks pad the
+// model's matrices. They have a probability like any other, so a policy may sample one; they stand for no text.
+func (s *Snapshot) VocabSize() int { return s.vocab }
+
 // Bytes is the size of the weights.
 func (s *Snapshot) Bytes() int64 {
 	var n int64
@@ -111,24 +118,24 @@ func (s *Snapshot) Bytes() int64 {
 	return n
 }
 
-// checkConfig checks what every model's config must say; the rest is the engine's to judge.
-func checkConfig(config []byte, vocab int) error {
+// checkConfig checks what every model's config must say, and returns its vocab_size; the rest is the engine's to judge.
+func checkConfig(config []byte, tokens int) (vocab int, err error) {
 	if len(config) > wire.MaxConfigBytes {
-		return fmt.Errorf("%w: config.json has %d bytes, at most %d", ErrPolicy, len(config), wire.MaxConfigBytes)
+		return 0, fmt.Errorf("%w: config.json has %d bytes, at most %d", ErrPolicy, len(config), wire.MaxConfigBytes)
 	}
 	if !utf8.Valid(config) {
-		return fmt.Errorf("%w: config.json is not UTF-8", ErrPolicy)
+		return 0, fmt.Errorf("%w: config.json is not UTF-8", ErrPolicy)
 	}
 	var c struct {
 		VocabSize int `json:"vocab_size"`
 	}
 	if err := json.Unmarshal(config, &c); err != nil {
-		return fmt.Errorf("%w: config.json: %w", ErrPolicy, err)
+		return 0, fmt.Errorf("%w: config.json: %w", ErrPolicy, err)
 	}
-	if c.VocabSize < vocab {
-		return fmt.Errorf("%w: config.json has a vocab_size of %d, the tokenizer has %d tokens", ErrPolicy, c.VocabSize, vocab)
+	if c.VocabSize < tokens {
+		return 0, fmt.Errorf("%w: config.json has a vocab_size of %d, the tokenizer has %d tokens", ErrPolicy, c.VocabSize, tokens)
 	}
-	return nil
+	return c.VocabSize, nil
 }
 
 // tensorRefs describes tensors as a manifest does, in the same order.

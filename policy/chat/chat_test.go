@@ -69,8 +69,8 @@ func TestRender(t *testing.T) {
 				"<|tool|>1<|args|>2<|tool|>1<|assistant|>",
 		},
 		"tokens win": {
-			[]Message{{Role: Assistant, Content: "ignored", Tokens: tm.tok.Encode("sampled")}, {Role: User, Content: "?"}}, nil,
-			"<|assistant|>sampled<|user|>?<|assistant|>",
+			[]Message{{Role: Assistant, Content: "ignored", Tokens: append(tm.tok.Encode("sampled"), 1<<20)}, {Role: User, Content: "?"}}, nil,
+			"<|assistant|>sampled\uFFFD<|user|>?<|assistant|>",
 		},
 	} {
 		ids, err := tm.Render(c.msgs, c.tools)
@@ -103,17 +103,16 @@ func TestRenderRefuses(t *testing.T) {
 		msgs  []Message
 		tools []Tool
 	}{
-		"unknown role":       {msgs: []Message{{Role: "developer"}}},
-		"answer to nothing":  {msgs: []Message{{Role: ToolRole}}},
-		"answer to another":  {msgs: []Message{call, {Role: ToolRole, ToolCallID: "b"}}},
-		"answered twice":     {msgs: []Message{call, answer, answer}},
-		"answer too late":    {msgs: []Message{call, {Role: Assistant}, answer}},
-		"bad call":           {msgs: []Message{{Role: Assistant, ToolCalls: []ToolCall{{Name: "f g"}}}}},
-		"bad token":          {msgs: []Message{{Role: Assistant, Tokens: []int32{-1}}}},
-		"token beyond vocab": {msgs: []Message{{Role: Assistant, Tokens: []int32{int32(tm.tok.VocabSize())}}}},
-		"bad tool":           {tools: []Tool{{Name: "f(x)"}}},
-		"bad schema":         {tools: []Tool{{Name: "f", Parameters: "{"}}},
-		"huge schema":        {tools: []Tool{{Name: "f", Parameters: `"` + strings.Repeat("x", MaxParameters) + `"`}}},
+		"unknown role":      {msgs: []Message{{Role: "developer"}}},
+		"answer to nothing": {msgs: []Message{{Role: ToolRole}}},
+		"answer to another": {msgs: []Message{call, {Role: ToolRole, ToolCallID: "b"}}},
+		"answered twice":    {msgs: []Message{call, answer, answer}},
+		"answer too late":   {msgs: []Message{call, {Role: Assistant}, answer}},
+		"bad call":          {msgs: []Message{{Role: Assistant, ToolCalls: []ToolCall{{Name: "f g"}}}}},
+		"bad token":         {msgs: []Message{{Role: Assistant, Tokens: []int32{-1}}}},
+		"bad tool":          {tools: []Tool{{Name: "f(x)"}}},
+		"bad schema":        {tools: []Tool{{Name: "f", Parameters: "{"}}},
+		"huge schema":       {tools: []Tool{{Name: "f", Parameters: `"` + strings.Repeat("x", MaxParameters) + `"`}}},
 	} {
 		if _, err := tm.Render(c.msgs, c.tools); !errors.Is(err, ErrConversation) {
 			t.Errorf("%s: %v", name, err)
@@ -166,7 +165,8 @@ func TestParseRefuses(t *testing.T) {
 		"cut off":           {enc("1"), CompletionError{Unfinished, 1}, "1"},
 		"cut off in a call": {[]int32{call}, CompletionError{Unfinished, 1}, "<|call|>"},
 		"after the end":     {[]int32{end, end}, CompletionError{AfterEnd, 1}, "<|end|>"},
-		"unknown id":        {[]int32{-5, end}, CompletionError{UnknownToken, 0}, "\uFFFD"},
+		"negative id":       {[]int32{-5, end}, CompletionError{UnknownToken, 0}, "\uFFFD"},
+		"padding id":        {append(enc("1"), int32(tm.tok.VocabSize()), end), CompletionError{UnknownToken, 1}, "1\uFFFD"},
 		"role mark":         {[]int32{tm.user, end}, CompletionError{StrayToken, 0}, "<|user|>"},
 		"args alone":        {[]int32{args, end}, CompletionError{StrayToken, 0}, "<|args|>"},
 		"args twice":        {slices.Concat([]int32{call}, enc("f"), []int32{args, args, end}), CompletionError{StrayToken, 3}, "<|call|>f<|args|><|args|>"},

@@ -17,7 +17,7 @@ type Fault string
 const (
 	Unfinished      Fault = "unfinished"        // it does not end in <|end|>
 	AfterEnd        Fault = "after_end"         // tokens come after <|end|>
-	UnknownToken    Fault = "unknown_token"     // an id is outside the vocabulary
+	UnknownToken    Fault = "unknown_token"     // an id that the tokenizer lacks
 	StrayToken      Fault = "stray_token"       // a special token that does not belong there
 	CallWithoutArgs Fault = "call_without_args" // <|call|> without <|args|>
 	BadToolName     Fault = "bad_tool_name"     // see ValidToolName

@@ -45,7 +45,7 @@ type Template struct {
 	name TemplateName
 	tok  *tokenizer.Tokenizer
 
-	pad, system, user, assistant, tool, tools, call, args, end int32
+	system, user, assistant, tool, tools, call, args, end int32
 }
 
 // NewTemplate is the named template over tok. It fails with ErrTemplate.
@@ -55,7 +55,8 @@ func NewTemplate(name TemplateName, tok *tokenizer.Tokenizer) (*Template, error)
 	}
 	t := &Template{name: name, tok: tok}
 	for token, id := range map[string]*int32{
-		padToken: &t.pad, systemToken: &t.system, userToken: &t.user, assistantToken: &t.assistant,
+		padToken:    new(int32), // no prompt has it; trainers of batches want one
+		systemToken: &t.system, userToken: &t.user, assistantToken: &t.assistant,
 		toolToken: &t.tool, toolsToken: &t.tools, callToken: &t.call, argsToken: &t.args, endToken: &t.end,
 	} {
 		var ok bool
@@ -71,9 +72,6 @@ func (t *Template) Name() TemplateName { return t.name }
 
 // Stop is the token that ends every completion.
 func (t *Template) Stop() int32 { return t.end }
-
-// Pad is the token that fills up batches; it is never in a prompt or a completion.
-func (t *Template) Pad() int32 { return t.pad }
 
 // Render is the prompt that asks for the assistant's next message. It fails with ErrConversation.
 func (t *Template) Render(msgs []Message, tools []Tool) ([]int32, error) {
@@ -132,8 +130,9 @@ func (t *Template) RenderCompletion(m Message) []int32 {
 // checkAssistant refuses an assistant message that no completion could be.
 func (t *Template) checkAssistant(m Message) error {
 	for _, id := range m.Tokens {
-		if id < 0 || int(id) >= t.tok.VocabSize() {
-			return fmt.Errorf("%w: token id %d is outside the vocabulary of %d", ErrConversation, id, t.tok.VocabSize())
+		// An id that the tokenizer lacks may be one of the model's: see policy.Snapshot.VocabSize.
+		if id < 0 {
+			return fmt.Errorf("%w: token id %d is negative", ErrConversation, id)
 		}
 	}
 	for _, c := range m.ToolCalls {
