@@ -76,13 +76,17 @@ func (p TIS) Loss(logNew, logOld, advantage float64) (float64, float64, bool) {
 // -keep min(w, Cap) A + KL (ln w)^2, where keep is 0 for a token whose probability has already moved by more than
 // Threshold in the direction of its advantage, else 1, and the capped weight is as in TIS. The mask is that of DPPO-TV
 // (arXiv 2602.04879: Threshold 0.2, KL 1e-3): it does not punish rare tokens, whose ratios are noisy while their
-// probabilities hardly move. The cap, 4, bounds what a wrong or a lying logOld can do.
+// probabilities hardly move. The cap, 4, bounds what a wrong or a lying logOld can do; so does a bound of 20 on |ln w|,
+// beyond which nothing pulls: no sound token is that far off.
 type DPPO struct{ Threshold, Cap, KL float64 }
 
 // Loss implements Token.
 func (p DPPO) Loss(logNew, logOld, advantage float64) (float64, float64, bool) {
-	d := logNew - logOld
+	d := max(-maxLogRatio, min(maxLogRatio, logNew-logOld))
 	pull, pullGradient := float64(p.KL*float64(d*d)), float64(float64(2*p.KL)*d)
+	if d == -maxLogRatio || d == maxLogRatio {
+		pullGradient = 0
+	}
 	moved := kernel.Exp64(logNew) - kernel.Exp64(logOld)
 	if (advantage > 0 && moved > p.Threshold) || (advantage < 0 && moved < -p.Threshold) {
 		return pull, pullGradient, true
