@@ -7,7 +7,8 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"github.com/lightswarm/lightswarm/durable"
 )
 
 // The checkpoint file is a sequence of sections, each
@@ -31,14 +32,7 @@ func writeCheckpointFile(name string, c Checkpoint, consumed []Record) error {
 		}
 		buffer = appendSection(buffer, encoded)
 	}
-	temporary := name + ".tmp"
-	if err := writeSynced(temporary, buffer); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, name); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(name))
+	return durable.WriteFile(name, buffer, 0o600)
 }
 
 func appendSection(buffer, payload []byte) []byte {
@@ -90,22 +84,4 @@ func cutSection(data []byte) (payload, rest []byte, err error) {
 		return nil, nil, fmt.Errorf("%w: a checksum does not match", ErrCorrupt)
 	}
 	return data[:size], data[size:], nil
-}
-
-func writeSynced(name string, data []byte) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	return errors.Join(err, file.Sync(), file.Close())
-}
-
-// syncFolder makes the names in a folder durable.
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/lightswarm/lightswarm/durable"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -41,7 +42,7 @@ func createLog(dir string, number int) (*bundleLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syncFolder(dir); err != nil {
+	if err := durable.SyncFolder(dir); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return &bundleLog{file: file, number: number}, nil

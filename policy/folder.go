@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 
+	"github.com/lightswarm/lightswarm/durable"
 	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/policy/safetensors"
 	"github.com/lightswarm/lightswarm/policy/tokenizer"
@@ -67,11 +67,11 @@ func (s *Snapshot) writeDir(dir string) (err error) {
 		return err
 	}
 	for name, data := range files {
-		if err := writeSynced(filepath.Join(temp, name), data); err != nil {
+		if err := durable.WriteContent(filepath.Join(temp, name), data, 0o644); err != nil {
 			return err
 		}
 	}
-	if err := syncDir(temp); err != nil {
+	if err := durable.SyncFolder(temp); err != nil {
 		return err
 	}
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +80,7 @@ func (s *Snapshot) writeDir(dir string) (err error) {
 	if err := os.Rename(temp, dir); err != nil {
 		return err
 	}
-	return syncDir(parent)
+	return durable.SyncFolder(parent)
 }
 
 // files is the content of the policy's folder.
@@ -172,29 +172,4 @@ func readBounded(files fs.FS, name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	return data, nil
-}
-
-// writeSynced writes a new file and waits until it is on disk.
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
-// syncDir waits until the entries of a folder are on disk. Windows keeps them safe without, and has no such call.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lightswarm/lightswarm/durable"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -22,7 +23,7 @@ import (
 //	evaluations/v<version>-<block>-<purpose>.bundle
 //	counters                                  the next draw counter; then each reserved one and its version
 //
-// Everything is written to a temporary file, synced and renamed. A reservation ends once its bundle is there. One
+// Every file appears whole or not at all, and is on the disk before the method that writes it returns. A reservation ends once its bundle is there. One
 // process uses a folder at a time.
 type Folder struct {
 	dir string
@@ -36,6 +37,7 @@ const (
 	countersName   = "counters"
 	evaluationsDir = "evaluations"
 	bundleSuffix   = ".bundle"
+	fileMode       = 0o644
 )
 
 // OpenFolder opens a folder, which it creates when it does not exist.
@@ -87,15 +89,15 @@ func (f *Folder) save() error {
 	for _, counter := range slices.Sorted(maps.Keys(f.reserved)) {
 		text += fmt.Sprintln(counter, f.reserved[counter])
 	}
-	return writeWhole(filepath.Join(f.dir, countersName), []byte(text))
+	return durable.WriteFile(filepath.Join(f.dir, countersName), []byte(text), fileMode)
 }
 
 // Announce implements Announcer.
 func (f *Folder) Announce(_ context.Context, a wire.Announcement, body []byte) error {
 	if a.Purpose != wire.PurposeTrain {
-		return writeWhole(f.evaluationName(a.PolicyVersion, a.Purpose, a.Counter), body)
+		return durable.WriteFile(f.evaluationName(a.PolicyVersion, a.Purpose, a.Counter), body, fileMode)
 	}
-	if err := writeWhole(f.groupName(a.PolicyVersion, a.Counter), body); err != nil {
+	if err := durable.WriteFile(f.groupName(a.PolicyVersion, a.Counter), body, fileMode); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -140,28 +142,4 @@ func (f *Folder) groupName(version, counter uint64) string {
 
 func (f *Folder) evaluationName(version uint64, purpose wire.Purpose, block uint64) string {
 	return filepath.Join(f.dir, evaluationsDir, fmt.Sprintf("v%08d-%06d-%s%s", version, block, purpose, bundleSuffix))
-}
-
-// writeWhole writes a file that appears whole or not at all, and survives a power cut once writeWhole has returned.
-func writeWhole(name string, data []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(name), ".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(file.Name()))
-		}
-	}()
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(file.Name(), name); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(name))
 }

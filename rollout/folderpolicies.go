@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -106,13 +105,4 @@ func (f *FolderPolicies) newest() (version uint64, found bool, err error) {
 		}
 	}
 	return version, found, nil
-}
-
-// syncFolder makes a rename in a folder durable.
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -6,19 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-)
 
-// writeFile replaces path durably: after a crash it holds the old content or the new.
-func writeFile(path string, data []byte, mode os.FileMode) error {
-	temporary, err := writeTemporary(path, data, mode)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(err, os.Remove(temporary))
-	}
-	return syncFolder(filepath.Dir(path))
-}
+	"github.com/lightswarm/lightswarm/durable"
+)
 
 // createFile makes path durably, unless it exists: then the error is fs.ErrExist and the file is left as it is. Of
 // several processes that try at once, one succeeds.
@@ -32,7 +22,7 @@ func createFile(path string, data []byte, mode os.FileMode) error {
 	if err := errors.Join(err, os.Remove(temporary)); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return durable.SyncFolder(filepath.Dir(path))
 }
 
 // writeTemporary writes and syncs data under a temporary name beside path.
@@ -46,18 +36,6 @@ func writeTemporary(path string, data []byte, mode os.FileMode) (string, error) 
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}
 	return f.Name(), nil
-}
-
-// syncFolder makes the names in a folder durable. Windows offers no such call and needs none.
-func syncFolder(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // readSecret reads a file that only its owner may read.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/lightswarm/lightswarm/durable"
 )
 
 // Folder is a node's data folder. OpenFolder makes one; the lock that it holds ends with Close or with the process.
@@ -110,7 +112,7 @@ func (f *Folder) AddressFile() string { return f.file("api.address") }
 
 // WriteAddress publishes where the local API listens, as host:port.
 func (f *Folder) WriteAddress(address string) error {
-	return writeFile(f.AddressFile(), []byte(address+"\n"), 0o600)
+	return durable.WriteFile(f.AddressFile(), []byte(address+"\n"), 0o600)
 }
 
 // RemoveAddress undoes WriteAddress.

@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/lightswarm/lightswarm/durable"
 )
 
 //go:embed report.html.tmpl
@@ -31,7 +32,7 @@ func Write(dir string, r *Report) error {
 		return err
 	}
 	for name, content := range map[string][]byte{"report.json": append(data, '\n'), "report.html": html} {
-		if err := replace(filepath.Join(dir, name), content); err != nil {
+		if err := durable.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			return fmt.Errorf("writing the run's %s: %w", name, err)
 		}
 	}
@@ -45,39 +46,6 @@ func HTML(r *Report) ([]byte, error) {
 		return nil, fmt.Errorf("rendering report.html: %w", err)
 	}
 	return out.Bytes(), nil
-}
-
-// replace writes content beside path, syncs it and renames it into place.
-func replace(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) //nolint:errcheck // gone already after the rename
-	if _, err := f.Write(content); err != nil {
-		f.Close() //nolint:errcheck // the write's error is the one to report
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		f.Close() //nolint:errcheck // likewise
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		f.Close() //nolint:errcheck // likewise
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer folder.Close() //nolint:errcheck // only read
-	return folder.Sync()
 }
 
 // view is what the page shows: the report, its charts, and its examples by task.
