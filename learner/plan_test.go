@@ -101,7 +101,7 @@ func TestPlanTrainsChosenRoles(t *testing.T) {
 	}
 }
 
-// share gives a rollout's whole return to its last call.
+// lastCall gives a rollout's whole return to its last call.
 type lastCall struct{}
 
 func (lastCall) Assign(r credit.Rollout) []float64 {

@@ -11,6 +11,7 @@ import (
 
 // Policy is one policy version, pinned and ready to answer calls. It is safe for concurrent use.
 type Policy struct {
+	// Version is the policy's place in the release chain, Session what runs it, Template its chat template.
 	Version  uint64
 	Session  policy.Session
 	Template *chat.Template

@@ -15,12 +15,12 @@ type Activity string
 
 // The activities of a worker.
 const (
-	Stopped       Activity = "stopped"         // Run is not running
-	AwaitPolicy   Activity = "awaiting policy" // no policy is ready yet
-	Evaluating    Activity = "evaluating"      // measuring a release on held-out tasks
-	Training      Activity = "running groups"  // running training groups
-	AwaitRelease  Activity = "awaiting release"
-	AwaitPastLast Activity = "idle" // the newest release is final
+	Stopped       Activity = "stopped"          // Run is not running
+	AwaitPolicy   Activity = "awaiting policy"  // no policy is ready yet
+	Evaluating    Activity = "evaluating"       // measuring a release on held-out tasks
+	Training      Activity = "running groups"   // running training groups
+	AwaitRelease  Activity = "awaiting release" // the pace of the newest release is done
+	AwaitPastLast Activity = "idle"             // the newest release is final
 )
 
 // Tally counts what was announced. Rollouts that never became part of a bundle are in none of its fields.

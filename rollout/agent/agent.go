@@ -11,7 +11,8 @@ import (
 // Request is one call of an agent to its policy.
 type Request struct {
 	// Agent is the name of the role that calls.
-	Agent    string
+	Agent string
+	// Messages is the conversation so far, Tools what the policy may call.
 	Messages []chat.Message
 	Tools    []chat.Tool
 }

@@ -19,12 +19,14 @@ type Environment interface {
 type Episode interface {
 	// Messages is the conversation that the agent starts from.
 	Messages() []chat.Message
+	// Tools is what the agent may call, the same all through the episode.
 	Tools() []chat.Tool
 	// Call runs a tool. A tool that dislikes its arguments answers with text that says so; an error means that
 	// the environment itself failed.
 	Call(ctx context.Context, name, arguments string) (string, error)
 	// Score judges the agent's final answer.
 	Score(ctx context.Context, answer string) (Score, error)
+	// Close frees what the episode holds. It is called once, after everything else, also when that failed.
 	Close() error
 }
 
