@@ -149,7 +149,7 @@ func plantIdentity(folder string, o Options, i int) error {
 func createNetwork(ctx context.Context, o Options, folder string, environ []string) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	c := exec.CommandContext(ctx, o.Binary, "network", "create", "--name", networkName, "--env", o.Environment, //nolint:gosec // our own program
+	c := exec.CommandContext(ctx, o.Binary, "network", "create", "--name", networkName, "--env", o.Environment,
 		"--groups-per-version", strconv.FormatUint(uint64(o.firstGroups()), 10), "--data", folder, "--nonce", hex.EncodeToString(o.nonce()), "--created", founded.Format(time.RFC3339), "--json")
 	c.Env = environ
 	var said bytes.Buffer
@@ -167,7 +167,7 @@ func startProcess(ctx, life context.Context, binary, folder string, arguments, e
 		return nil, err
 	}
 	defer log.Close()
-	p := &process{command: exec.CommandContext(life, binary, arguments...), ended: make(chan struct{})} //nolint:gosec // our own program
+	p := &process{command: exec.CommandContext(life, binary, arguments...), ended: make(chan struct{})}
 	p.command.Env, p.command.Stderr = environ, log
 	out, err := p.command.StdoutPipe()
 	if err != nil {

@@ -41,7 +41,7 @@ and dials the same members: they are stored in the data folder's config.toml.`,
 			loaded.Network = arguments[0]
 		}
 		loaded.Roles = []config.Role{config.RoleRollout}
-		return p.runNode(cmd.Context(), node.Options{Config: loaded.Config, Folder: folder})
+		return p.runNode(cmd.Context(), node.Options{Config: loaded.Config, Folder: folder}, nil)
 	}
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/lightswarm/lightswarm/node"
 	"github.com/lightswarm/lightswarm/node/config"
@@ -28,20 +29,22 @@ var (
 )
 
 func (p *program) learn() *cobra.Command {
-	withRollouts := false
+	withRollouts, plain := false, false
 	c := &cobra.Command{
 		Use:   "learn",
 		Short: "Run the learner of the data folder's network",
 		Long: `Train the policy of the network that the data folder belongs to, on what rollout nodes contribute, and publish the
 releases. The data folder is the one in which lightswarm network create founded the network.
 
-The command runs until it is interrupted. When it is started again it continues where it was.`,
+The command runs until it is interrupted. When it is started again it continues where it was. On a terminal it draws how
+training goes, and the log goes to log.txt in the data folder.`,
 		Example: `  lightswarm learn --data ./mynet
   lightswarm learn --data ./mynet --rollout --learner-target 0.95`,
 		Args: cobra.NoArgs,
 	}
 	data := p.dataFlag(c)
 	c.Flags().BoolVar(&withRollouts, "rollout", false, "also run rollouts on this machine")
+	c.Flags().BoolVar(&plain, "plain", false, "write the log instead of drawing a screen")
 	keys := append(append(append([]string{}, commonSettings...), learnerSettings...), rolloutSettings...)
 	config.AddFlags(c.Flags(), keys...)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -60,7 +63,11 @@ The command runs until it is interrupted. When it is started again it continues 
 		if withRollouts {
 			loaded.Roles = append(loaded.Roles, config.RoleRollout)
 		}
-		return p.runNode(cmd.Context(), node.Options{Config: loaded.Config, Folder: folder})
+		o := node.Options{Config: loaded.Config, Folder: folder}
+		if plain || !term.IsTerminal(int(p.err.Fd())) {
+			return p.runNode(cmd.Context(), o, nil)
+		}
+		return p.runWithScreen(cmd.Context(), o)
 	}
 	return c
 }

@@ -50,13 +50,17 @@ type startedNode struct {
 	API string `json:"api"`
 }
 
-// runNode runs a node until it is interrupted, which is a good end, asked to stop, or fails.
-func (p *program) runNode(ctx context.Context, o node.Options) error {
-	log, err := p.logger(o.Config.Log)
-	if err != nil {
-		return usage(err)
+// runNode runs a node until it is interrupted, which is a good end, asked to stop, or fails. watch may be nil; it is told
+// of a node that has started and returns a function that it is told of the node's end with.
+func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.Node) (ended func())) error {
+	if o.Log == nil {
+		log, err := p.logger(o.Config.Log, p.err)
+		if err != nil {
+			return usage(err)
+		}
+		o.Log = log
 	}
-	o.Log, o.Version = log, programVersion()
+	o.Version = programVersion()
 	n, err := node.New(ctx, o)
 	if err != nil {
 		if errors.Is(context.Cause(ctx), errInterrupted) {
@@ -69,7 +73,12 @@ func (p *program) runNode(ctx context.Context, o node.Options) error {
 		err = p.announceNode(n, o)
 	}
 	if err == nil {
+		ended := func() {}
+		if watch != nil {
+			ended = watch(n)
+		}
 		err = n.Run(ctx)
+		ended()
 	}
 	if errors.Is(err, errInterrupted) {
 		err = nil
@@ -95,15 +104,15 @@ func (p *program) announceNode(n *node.Node, o node.Options) error {
 	})
 }
 
-// logger writes to standard error as the settings say.
-func (p *program) logger(c config.Log) (*slog.Logger, error) {
+// logger writes to a file, which may be standard error, as the settings say.
+func (p *program) logger(c config.Log, to *os.File) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
 		return nil, fmt.Errorf("log.level %q: %w", c.Level, err)
 	}
-	text := c.Format == "text" || c.Format == "auto" && term.IsTerminal(int(p.err.Fd()))
+	text := c.Format == "text" || c.Format == "auto" && term.IsTerminal(int(to.Fd()))
 	if !text {
-		return slog.New(slog.NewJSONHandler(p.err, &slog.HandlerOptions{Level: level})), nil
+		return slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level})), nil
 	}
 	short := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -111,5 +120,5 @@ func (p *program) logger(c config.Log) (*slog.Logger, error) {
 		}
 		return a
 	}
-	return slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: level, ReplaceAttr: short})), nil
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level, ReplaceAttr: short})), nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/base"
 	"github.com/lightswarm/lightswarm/policy/kernel"
 	"github.com/lightswarm/lightswarm/wire"
@@ -44,7 +43,7 @@ func (p *program) version() *cobra.Command {
 			r.BasePolicy = s.Digest().String()
 			return p.print(r, func(w io.Writer) {
 				fmt.Fprintf(w, "lightswarm %s (%s, %s/%s)\n", r.Version, r.Go, r.OS, r.Arch)
-				fmt.Fprintf(w, "base policy  %s\n", policy.Digest(s.Digest()).Short())
+				fmt.Fprintf(w, "base policy  %s\n", s.Digest().Short())
 				fmt.Fprintf(w, "kernels      %s\n", r.Kernels)
 			})
 		},

@@ -101,5 +101,5 @@ func (l *lines) update(s State) {
 		return
 	}
 	l.evaluations, l.last = len(s.Evaluations), s.Elapsed
-	fmt.Fprintln(l.out, Line(s)) //nolint:errcheck // a log that can't be written has nowhere to say so
+	fmt.Fprintln(l.out, Line(s))
 }

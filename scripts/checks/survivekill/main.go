@@ -39,11 +39,11 @@ func run(work string) error {
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(temporary) //nolint:errcheck // the system's to clean
+		defer os.RemoveAll(temporary)
 		work = temporary
 	}
 	binary := filepath.Join(work, "lightswarm")
-	if out, err := exec.Command("go", "build", "-o", binary, "./cmd/lightswarm").CombinedOutput(); err != nil { //nolint:gosec // our own program
+	if out, err := exec.Command("go", "build", "-o", binary, "./cmd/lightswarm").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the program: %w: %s", err, out)
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("it took longer than %s", patience))
@@ -80,7 +80,7 @@ type swarm struct {
 // train founds the network, and kills and restarts as it learns.
 func (s *swarm) train() error {
 	data := filepath.Join(s.work, "learner")
-	create := exec.Command(s.binary, "network", "create", "--name", "survivor", "--data", data, "--listen", "/ip4/127.0.0.1/tcp/0", //nolint:gosec // our own program
+	create := exec.Command(s.binary, "network", "create", "--name", "survivor", "--data", data, "--listen", "/ip4/127.0.0.1/tcp/0",
 		"--groups-per-version", "11", "--json")
 	create.Env = environment()
 	out, err := create.Output()

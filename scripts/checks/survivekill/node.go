@@ -49,7 +49,7 @@ func (s *swarm) start(data string, arguments ...string) (*node, error) {
 	if arguments[0] == "join" {
 		arguments = append(arguments, "--listen", "/ip4/127.0.0.1/tcp/0")
 	}
-	n := &node{data: data, command: exec.Command(s.binary, arguments...)} //nolint:gosec // our own program
+	n := &node{data: data, command: exec.Command(s.binary, arguments...)}
 	log, err := os.OpenFile(filepath.Join(s.work, filepath.Base(data)+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
