@@ -250,26 +250,10 @@ func (w *Worker) finish(ctx context.Context, run func(context.Context) (*bundle.
 	if err != nil {
 		return fmt.Errorf("encode %s bundle %d of version %d: %w", b.Purpose, b.Counter, b.PolicyVersion, err)
 	}
-	a := Announcement(b, body)
+	a := b.Announcement(body)
 	if err := w.Announcer.Announce(ctx, a, body); err != nil {
 		return fmt.Errorf("announce %s bundle %d of version %d: %w", b.Purpose, b.Counter, b.PolicyVersion, err)
 	}
 	w.stats.add(b)
 	return nil
-}
-
-// Announcement says what is in a bundle whose encoding is body. Sequence and Created are the announcer's to fill in.
-func Announcement(b *bundle.Bundle, body []byte) wire.Announcement {
-	return wire.Announcement{
-		Network:          b.Network,
-		Purpose:          b.Purpose,
-		Bundle:           wire.SumCID(body),
-		BundleBytes:      uint32(len(body)),
-		PolicyVersion:    b.PolicyVersion,
-		PolicyDigest:     b.PolicyDigest,
-		Environment:      b.Environment,
-		Counter:          b.Counter,
-		Rollouts:         uint32(len(b.Rollouts)),
-		CompletionTokens: uint32(b.CompletionTokens()),
-	}
 }
