@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,14 +20,16 @@ type Server struct {
 
 	refused atomic.Uint64
 
-	mu      sync.Mutex
-	closed  bool                        // guarded by mu
-	open    map[network.Stream]struct{} // guarded by mu
-	perPeer map[peer.ID]int             // guarded by mu
-	ended   sync.WaitGroup              // Add only under mu while not closed.
+	mu     sync.Mutex
+	closed bool                         // guarded by mu
+	open   int                          // Streams of all peers; guarded by mu.
+	byPeer map[peer.ID][]network.Stream // Those of each peer that has any, oldest first; guarded by mu.
+	ended  sync.WaitGroup               // Add only under mu while not closed.
 }
 
-// Limits bound the streams that a server handles at the same time; it resets those beyond.
+// Limits bound the streams that a server handles at the same time; it resets those beyond. Peers share the total
+// fairly: when it is used up, a peer's new stream takes the place of the oldest one of the peer that has the most, if
+// that has at least two more. So it takes as many peers as there are streams to keep another one out.
 type Limits struct {
 	// Total is for all peers together.
 	Total int
@@ -39,8 +42,7 @@ type Limits struct {
 // resets it after an error. A reset is all that a peer learns, so handle reports nothing else.
 func Serve(h host.Host, id protocol.ID, limits Limits, handle func(network.Stream) error) *Server {
 	s := &Server{
-		host: h, id: id, limits: limits, handle: handle,
-		open: make(map[network.Stream]struct{}), perPeer: make(map[peer.ID]int),
+		host: h, id: id, limits: limits, handle: handle, byPeer: make(map[peer.ID][]network.Stream),
 	}
 	h.SetStreamHandler(id, s.accept)
 	return s
@@ -54,9 +56,11 @@ func (s *Server) Close() {
 	s.host.RemoveStreamHandler(s.id)
 	s.mu.Lock()
 	s.closed = true
-	for st := range s.open {
-		// Resetting fails when the stream has just ended, which is as good.
-		_ = st.Reset()
+	for _, streams := range s.byPeer {
+		for _, st := range streams {
+			// Resetting fails when the stream has just ended, which is as good.
+			_ = st.Reset()
+		}
 	}
 	s.mu.Unlock()
 	s.ended.Wait()
@@ -78,30 +82,58 @@ func (s *Server) accept(st network.Stream) {
 	_ = st.Close()
 }
 
-// enter counts a stream in, unless the limits or Close forbid it.
+// enter counts a stream in, unless a limit forbids it.
 func (s *Server) enter(st network.Stream, p peer.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
-	if len(s.open) >= s.limits.Total || s.perPeer[p] >= s.limits.PerPeer {
+	if len(s.byPeer[p]) >= s.limits.PerPeer || s.open >= s.limits.Total && !s.displace(len(s.byPeer[p])) {
 		s.refused.Add(1)
 		return false
 	}
-	s.open[st] = struct{}{}
-	s.perPeer[p]++
+	s.open++
+	s.byPeer[p] = append(s.byPeer[p], st)
 	s.ended.Add(1)
 	return true
 }
 
-// leave counts a stream out.
+// displace makes room for a stream of a peer that has so many, if another has at least two more. The caller holds mu.
+func (s *Server) displace(own int) bool {
+	most, largest := peer.ID(""), own+1
+	for p, streams := range s.byPeer {
+		if len(streams) > largest {
+			most, largest = p, len(streams)
+		}
+	}
+	if most == "" {
+		return false
+	}
+	oldest := s.byPeer[most][0]
+	s.remove(oldest, most)
+	s.refused.Add(1)
+	// Its handler ends soon; resetting fails when the stream has just ended, which is as good.
+	_ = oldest.Reset()
+	return true
+}
+
+// remove counts a stream out, unless it was displaced. The caller holds mu.
+func (s *Server) remove(st network.Stream, p peer.ID) {
+	i := slices.Index(s.byPeer[p], st)
+	if i < 0 {
+		return
+	}
+	s.open--
+	if s.byPeer[p] = slices.Delete(s.byPeer[p], i, i+1); len(s.byPeer[p]) == 0 {
+		delete(s.byPeer, p)
+	}
+}
+
+// leave counts a stream out once its handler has ended.
 func (s *Server) leave(st network.Stream, p peer.ID) {
 	s.mu.Lock()
-	delete(s.open, st)
-	if s.perPeer[p]--; s.perPeer[p] == 0 {
-		delete(s.perPeer, p)
-	}
+	s.remove(st, p)
 	s.mu.Unlock()
 	s.ended.Done()
 }
