@@ -62,11 +62,18 @@ type configFile struct {
 	Architectures []string `json:"architectures,omitempty"`
 	ModelType     string   `json:"model_type,omitempty"`
 	Config
-	HiddenAct     string          `json:"hidden_act,omitempty"`
-	AttentionBias bool            `json:"attention_bias"`
-	MLPBias       bool            `json:"mlp_bias"`
-	RopeScaling   json.RawMessage `json:"rope_scaling,omitempty"`
-	TorchDType    string          `json:"torch_dtype,omitempty"`
+	HiddenAct      string          `json:"hidden_act,omitempty"`
+	AttentionBias  bool            `json:"attention_bias"`
+	MLPBias        bool            `json:"mlp_bias"`
+	RopeScaling    json.RawMessage `json:"rope_scaling,omitempty"`
+	RopeParameters *ropeParameters `json:"rope_parameters,omitempty"`
+	TorchDType     string          `json:"torch_dtype,omitempty"`
+}
+
+// ropeParameters is where newer writers of the family put rope_theta and rope_scaling.
+type ropeParameters struct {
+	Type  string   `json:"rope_type"`
+	Theta *float64 `json:"rope_theta"`
 }
 
 // ParseConfig reads a config.json of the Llama family. Absent fields get the family's defaults. It refuses, with an
@@ -89,6 +96,14 @@ func ParseConfig(data []byte) (Config, error) {
 		return Config{}, fmt.Errorf("%w: biases are not supported", ErrConfig)
 	case len(f.RopeScaling) > 0 && !bytes.Equal(f.RopeScaling, []byte("null")):
 		return Config{}, fmt.Errorf("%w: rope_scaling is not supported", ErrConfig)
+	}
+	if p := f.RopeParameters; p != nil {
+		if p.Type != "" && p.Type != "default" {
+			return Config{}, fmt.Errorf("%w: rope_type %q is not supported", ErrConfig, p.Type)
+		}
+		if p.Theta != nil {
+			f.RopeTheta = *p.Theta
+		}
 	}
 	c := f.Config
 	if c.KVHeads == 0 {
@@ -147,7 +162,7 @@ func (c Config) Validate() error {
 	if n := c.Context * c.HeadDim; n > maxRotary {
 		return fmt.Errorf("%w: %d positions of %d numbers each, the limit is %d together", ErrConfig, c.Context, c.HeadDim, maxRotary)
 	}
-	if n := CacheBytes(c, 1); n > maxTokenBytes {
+	if n := 4 * 2 * int64(c.Layers) * int64(c.kvWidth()); n > maxTokenBytes {
 		return fmt.Errorf("%w: the keys and values of a token take %d bytes, the limit is %d", ErrConfig, n, maxTokenBytes)
 	}
 	if n := c.parameters(); n > MaxParameters {

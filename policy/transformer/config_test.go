@@ -43,6 +43,11 @@ func TestParseForeignConfig(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
 	}
+	newer := strings.Replace(foreignConfig, `"rope_scaling": null, "rope_theta": 100000`,
+		`"rope_parameters": {"rope_theta": 100000, "rope_type": "default"}`, 1)
+	if again, err := ParseConfig([]byte(newer)); err != nil || again != want {
+		t.Errorf("with rope_parameters: %+v, %v", again, err)
+	}
 	if n := got.Parameters(); n != 134515008 { // what SmolLM2-135M has
 		t.Errorf("%d weights", n)
 	}
@@ -53,6 +58,8 @@ func TestParseConfigRefuses(t *testing.T) {
 		{`"silu"`, `"gelu"`},
 		{`"llama"`, `"mistral"`},
 		{`"rope_scaling": null`, `"rope_scaling": {"type": "linear", "factor": 2}`},
+		{`"use_cache": true`, `"rope_parameters": {"rope_type": "llama3", "factor": 8}`},
+		{`"use_cache": true`, `"rope_parameters": {"rope_theta": 0}`},
 		{`"use_cache": true`, `"attention_bias": true`},
 		{`"use_cache": true`, `"mlp_bias": true`},
 		{`"use_cache": true`, `"head_dim": 63`},
