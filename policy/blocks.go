@@ -152,6 +152,9 @@ func bodySize(m wire.PolicyManifest) (int64, error) {
 		}
 	}
 	size := int64(m.Bytes())
+	if int64(int(size)) != size {
+		return 0, fmt.Errorf("%w: weights of %d bytes do not fit this machine's memory", ErrPolicy, size)
+	}
 	if size < tensors+8 || size > tensors+8+safetensors.MaxHeaderBytes {
 		return 0, fmt.Errorf("%w: blocks add up to %d bytes, tensors to %d", ErrPolicy, size, tensors)
 	}

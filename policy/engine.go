@@ -42,7 +42,7 @@ type Request struct {
 type Completion struct {
 	Tokens []int32
 	// LogProbs are the natural logarithms of the probability of each token under the distribution that it was
-	// sampled from, on the grid of LogProbGrid.
+	// sampled from; those of an exact engine are on the grid of LogProbGrid.
 	LogProbs []float32
 	Finish   FinishReason
 }

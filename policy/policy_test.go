@@ -202,6 +202,10 @@ func TestNewRefuses(t *testing.T) {
 		"F16": func() (*Snapshot, error) {
 			return New([]byte(tinyConfig), tok, chat.Lightswarm1, generation, with(Tensor{Name: "h", DType: safetensors.F16, Data: []byte{0, 0}}))
 		},
+		"long name": func() (*Snapshot, error) {
+			name := strings.Repeat("n", wire.MaxNameBytes+1)
+			return New([]byte(tinyConfig), tok, chat.Lightswarm1, generation, with(Tensor{Name: name, DType: safetensors.BF16, Data: []byte{0, 0}}))
+		},
 		"empty tensor": func() (*Snapshot, error) {
 			return New([]byte(tinyConfig), tok, chat.Lightswarm1, generation, with(Tensor{Name: "e", DType: safetensors.F32, Shape: []int{0}}))
 		},

@@ -75,6 +75,8 @@ func (s *Snapshot) WithTensors(tensors []Tensor) (*Snapshot, error) {
 		switch {
 		case i > 0 && t.Name == sorted[i-1].Name:
 			return nil, fmt.Errorf("%w: two tensors are named %q", ErrPolicy, t.Name)
+		case len(t.Name) > wire.MaxNameBytes:
+			return nil, fmt.Errorf("%w: tensor name %q has %d bytes, at most %d", ErrPolicy, t.Name, len(t.Name), wire.MaxNameBytes)
 		case t.DType != safetensors.BF16 && t.DType != safetensors.F32:
 			return nil, fmt.Errorf("%w: tensor %q is %v, not BF16 or F32", ErrPolicy, t.Name, t.DType)
 		case len(t.Data) == 0:
