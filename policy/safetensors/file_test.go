@@ -95,7 +95,7 @@ func TestEncodeRefuses(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	x := func(begin, end int) string {
+	x := func(begin, end int64) string {
 		return fmt.Sprintf(`"x":{"dtype":"BF16","shape":[2],"data_offsets":[%d,%d]}`, begin, end)
 	}
 	y := func(begin, end int) string {
