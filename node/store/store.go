@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -27,6 +28,9 @@ type Options struct {
 	// Log receives what the database has to say. Optional.
 	Log *slog.Logger
 }
+
+// separateBytes is the size from which a value is kept outside of the sorted tables.
+const separateBytes = 8 << 10
 
 // Store is an open database. Make one with Open.
 type Store struct {
@@ -72,13 +76,20 @@ func Open(o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	log := databaseLog{o.Log}
-	db, err := pebble.Open(o.Folder, &pebble.Options{
+	options := &pebble.Options{
 		FS:     o.FileSystem,
-		Logger: log,
+		Logger: databaseLog{o.Log},
 		// Fixed at a version that this program's pebble and all later ones read.
 		FormatMajorVersion: pebble.FormatValueSeparation,
-	})
+	}
+	// Every change looks up keys, most of which are not there. That reads the part of a table where they would be, which
+	// is small only if policies and checkpoints, megabytes each, are kept elsewhere.
+	options.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
+		return pebble.ValueSeparationPolicy{
+			Enabled: true, MinimumSize: separateBytes, MaxBlobReferenceDepth: 10, RewriteMinimumAge: time.Minute, TargetGarbageRatio: 0.2,
+		}
+	}
+	db, err := pebble.Open(o.Folder, options)
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", o.Folder, err)
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -257,5 +258,28 @@ func TestPeerCache(t *testing.T) {
 	must(t, err)
 	if len(got) != 1 || got[0].ID != id || len(got[0].Addrs) != 1 || !got[0].Addrs[0].Equal(address) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Large values stay out of the tables in which keys are looked up, also after the database was written out, and survive
+// being put there.
+func TestLargeValuesAreKeptApart(t *testing.T) {
+	s := open(t, 1<<30)
+	want := make(map[wire.CID][]byte)
+	for i := range 4 {
+		data := make([]byte, wire.MaxBlockBytes)
+		binary.BigEndian.PutUint64(data, uint64(i))
+		want[wire.SumCID(data)] = data
+	}
+	must(t, s.PutPinned("large", want), s.db.Flush())
+	if got, least := s.db.Metrics().BlobFiles.ReferencedValueSize, uint64(len(want)*wire.MaxBlockBytes); got < least {
+		t.Errorf("%d bytes of values are outside of the tables, want %d", got, least)
+	}
+	for cid, data := range want {
+		got, err := s.Get(cid)
+		must(t, err)
+		if !bytes.Equal(got, data) {
+			t.Errorf("block %s has come back otherwise", cid)
+		}
 	}
 }
