@@ -28,7 +28,7 @@ type State struct {
 	// versions are the ones whose bundles are still of use, by number.
 	versions map[uint64]Behaviour
 	// claims are the bundles that are being fetched, wait, or were used up under a recent version.
-	claims map[wire.CID]claim
+	claims map[claimID]claim
 	// draws maps the training draws of claims to their bundles.
 	draws map[drawID]wire.CID
 	peers map[wire.PeerID]*peerState
@@ -37,11 +37,17 @@ type State struct {
 	welcome map[Behaviour]bool
 }
 
+// claimID tells claims apart. Each peer has its own: one that repeats another's announcement under its name, and then
+// does not deliver, must not keep the other's out.
+type claimID struct {
+	bundle wire.CID
+	peer   wire.PeerID
+}
+
 type claim struct {
 	draw    drawID // of a training bundle
 	version uint64
 	pending bool // it counts against its peer
-	peer    wire.PeerID
 }
 
 type drawID struct {
@@ -67,7 +73,7 @@ func NewState(r Rules, board *Board) *State {
 	return &State{
 		rules:    r,
 		versions: make(map[uint64]Behaviour),
-		claims:   make(map[wire.CID]claim),
+		claims:   make(map[claimID]claim),
 		draws:    make(map[drawID]wire.CID),
 		peers:    make(map[wire.PeerID]*peerState),
 		board:    board,
@@ -94,7 +100,7 @@ func (s *State) Release(b Behaviour) {
 	}
 	// A training bundle that is announced again from here on is stale, and the board knows an evaluation's tasks.
 	oldest := s.Oldest()
-	maps.DeleteFunc(s.claims, func(_ wire.CID, c claim) bool {
+	maps.DeleteFunc(s.claims, func(_ claimID, c claim) bool {
 		if c.pending || c.version >= oldest {
 			return false
 		}
@@ -204,7 +210,7 @@ func (s *State) timely(a *wire.SignedAnnouncement) Verdict {
 
 // screenOnce refuses what was let through before.
 func (s *State) screenOnce(a *wire.SignedAnnouncement) Verdict {
-	if _, ok := s.claims[a.Bundle]; ok {
+	if _, ok := s.claims[claimID{a.Bundle, a.Signer}]; ok {
 		return Verdict{Reason: Duplicate}
 	}
 	if a.Purpose != wire.PurposeTrain {
@@ -253,12 +259,12 @@ func (s *State) Claim(a *wire.SignedAnnouncement) {
 }
 
 func (s *State) claim(cid wire.CID, peer wire.PeerID, purpose wire.Purpose, counter, version uint64) *peerState {
-	c := claim{version: version, pending: true, peer: peer}
+	c := claim{version: version, pending: true}
 	if purpose == wire.PurposeTrain {
 		c.draw = drawID{peer, counter}
 		s.draws[c.draw] = cid
 	}
-	s.claims[cid] = c
+	s.claims[claimID{cid, peer}] = c
 	p := s.peers[peer]
 	if p == nil {
 		p = &peerState{}
@@ -271,15 +277,16 @@ func (s *State) claim(cid wire.CID, peer wire.PeerID, purpose wire.Purpose, coun
 // Unclaim forgets a claim whose bundle did not arrive or was refused, so that the peer may announce it, or another for
 // the same draw, again.
 func (s *State) Unclaim(a *wire.SignedAnnouncement) {
-	c, ok := s.claims[a.Bundle]
+	id := claimID{a.Bundle, a.Signer}
+	c, ok := s.claims[id]
 	if !ok {
 		return
 	}
-	delete(s.claims, a.Bundle)
+	delete(s.claims, id)
 	delete(s.draws, c.draw)
-	p := s.peers[c.peer]
+	p := s.peers[id.peer]
 	if p.pending--; p.pending == 0 && p.next == 0 && p.version == 0 {
-		delete(s.peers, c.peer) // it never contributed
+		delete(s.peers, id.peer) // it never contributed
 	}
 }
 
@@ -294,7 +301,7 @@ func (s *State) Recheck(a *wire.SignedAnnouncement) Verdict {
 // Settle records that a claimed bundle was accepted, or, after a restart, is in the store.
 func (s *State) Settle(r Record) {
 	var p *peerState
-	if _, ok := s.claims[r.CID]; ok {
+	if _, ok := s.claims[claimID{r.CID, r.Peer}]; ok {
 		p = s.peers[r.Peer]
 	} else {
 		p = s.claim(r.CID, r.Peer, r.Purpose, r.Counter, r.Version)
@@ -304,7 +311,7 @@ func (s *State) Settle(r Record) {
 		p.count(r.Counter)
 	}
 	if r.Consumed {
-		s.Consume(r.CID)
+		s.Consume(r)
 	}
 }
 
@@ -322,14 +329,15 @@ func (p *peerState) count(counter uint64) {
 }
 
 // Consume records that a settled bundle no longer waits; it stays known against duplicates.
-func (s *State) Consume(cid wire.CID) {
-	c, ok := s.claims[cid]
+func (s *State) Consume(r Record) {
+	id := claimID{r.CID, r.Peer}
+	c, ok := s.claims[id]
 	if !ok || !c.pending {
 		return
 	}
 	c.pending = false
-	s.claims[cid] = c
-	s.peers[c.peer].pending--
+	s.claims[id] = c
+	s.peers[id.peer].pending--
 }
 
 // Active is how many peers contributed to one of the newest versions, the head or the one before.

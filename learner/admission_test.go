@@ -9,6 +9,7 @@ import (
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
+	"github.com/lightswarm/lightswarm/wire/draw"
 )
 
 // admission returns rules and a state whose chain has versions 0 to head, every fourth of them evaluated. The digest of
@@ -241,6 +242,35 @@ func TestWelcomeBehaviours(t *testing.T) {
 	}
 }
 
+// A peer that announces others' bundles under its own name before they do keeps none of them out.
+func TestClaimsKeepNobodyOut(t *testing.T) {
+	n := plainNetwork(t)
+	s := admission(t, n, 12)
+	author, thief := key(1).Peer(), key(2).Peer()
+	counter := uint64(0) // one under which both draw the same environment
+	for draw.Train(s.rules.Network, s.rules.Charter, 10, author, counter).Environment !=
+		draw.Train(s.rules.Network, s.rules.Charter, 10, thief, counter).Environment {
+		counter++
+	}
+	for name, b := range map[string]*bundle.Bundle{
+		"a training group": n.group(10, digestOf(10), author, counter),
+		"an evaluation":    n.evaluation(8, digestOf(8), wire.PurposeEvaluateGreedy, 4, 2),
+	} {
+		first, _ := encode(t, b, thief)
+		if v := s.Screen(&first); !v.Accepted() {
+			t.Fatalf("%s under another name is refused at once: %s", name, v)
+		}
+		s.Claim(&first)
+		if v := s.Screen(&first); v.Reason != Duplicate {
+			t.Errorf("%s, announced again: verdict %q", name, v)
+		}
+		second, _ := encode(t, b, author)
+		if v := Admit(s, &second, b); !v.Accepted() {
+			t.Errorf("%s: its author's announcement is refused: %s", name, v)
+		}
+	}
+}
+
 func TestCounterGaps(t *testing.T) {
 	n := plainNetwork(t)
 	s := admission(t, n, 0)
@@ -263,7 +293,7 @@ func TestStateInvariants(t *testing.T) {
 		s := admission(t, n, 0)
 		head := uint64(0)
 		var pending []*wire.SignedAnnouncement
-		settled := make(map[wire.CID]bool)
+		settled := make(map[wire.CID]Record)
 		for range rapid.IntRange(1, 40).Draw(rt, "events") {
 			switch rapid.SampledFrom([]string{"offer", "offer", "settle", "fail", "consume", "release"}).Draw(rt, "event") {
 			case "offer":
@@ -272,7 +302,7 @@ func TestStateInvariants(t *testing.T) {
 				b := n.group(version, digestOf(version), peer, uint64(rapid.IntRange(0, 4).Draw(rt, "counter")))
 				a, _ := encode(t, b, peer)
 				if v := s.Screen(&a); v.Accepted() {
-					if settled[a.Bundle] {
+					if _, ok := settled[a.Bundle]; ok {
 						rt.Fatalf("bundle %s was let through twice", a.Bundle)
 					}
 					s.Claim(&a)
@@ -285,23 +315,23 @@ func TestStateInvariants(t *testing.T) {
 				a := pending[0]
 				pending = pending[1:]
 				if rapid.Bool().Draw(rt, "good") {
-					s.Settle(Record{CID: a.Bundle, Purpose: a.Purpose, Peer: a.Signer, Counter: a.Counter, Version: a.PolicyVersion})
-					settled[a.Bundle] = true
+					settled[a.Bundle] = Record{CID: a.Bundle, Purpose: a.Purpose, Peer: a.Signer, Counter: a.Counter, Version: a.PolicyVersion}
+					s.Settle(settled[a.Bundle])
 				} else {
 					s.Unclaim(a)
 				}
 			case "consume":
-				for cid := range settled {
-					s.Consume(cid)
+				for _, r := range settled {
+					s.Consume(r)
 				}
 			case "release":
 				head++
 				s.Release(Behaviour{head, digestOf(head), head%4 == 0})
 			}
 			counts := make(map[wire.PeerID]int)
-			for _, c := range s.claims {
+			for id, c := range s.claims {
 				if c.pending {
-					counts[c.peer]++
+					counts[id.peer]++
 				}
 			}
 			for peer, p := range s.peers {
@@ -313,8 +343,8 @@ func TestStateInvariants(t *testing.T) {
 				rt.Fatalf("%d draws for %d claims", len(s.draws), len(s.claims))
 			}
 		}
-		for cid := range settled {
-			s.Consume(cid)
+		for _, r := range settled {
+			s.Consume(r)
 		}
 		for _, a := range pending {
 			s.Unclaim(a)

@@ -313,7 +313,7 @@ func (l *Learner) settle(batch []arrival, accepted []Accepted) []Evaluation {
 		if l.board.Add(a.evaluation) > 0 {
 			gained[tallyID{record.Version, record.Purpose}] = true
 		}
-		l.state.Consume(record.CID)
+		l.state.Consume(record)
 		l.used = append(l.used, record.CID)
 	}
 	var evaluations []Evaluation

@@ -129,7 +129,7 @@ func (l *Learner) recover(ctx context.Context, r Recovery) error {
 				return err
 			}
 			l.board.Add(b)
-			l.state.Consume(record.CID)
+			l.state.Consume(record)
 			l.used = append(l.used, record.CID)
 		}
 	}

@@ -14,10 +14,31 @@ import (
 
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/wire"
+	"github.com/lightswarm/lightswarm/wire/bundle"
 	"github.com/lightswarm/lightswarm/wire/draw"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain uses the bundle codec once: its compressor makes channels at first use, which must not belong to the
+// synctest bubble of whichever test comes first.
+func TestMain(m *testing.M) {
+	if err := warmCodec(); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func warmCodec() error {
+	raw, err := bundle.Encode(&bundle.Bundle{
+		Network: wire.SumCID(nil), Environment: wire.SumCID(nil), PolicyDigest: [32]byte{1}, Purpose: wire.PurposeEvaluateGreedy,
+		Split: wire.SplitValidation, MaxCompletionTokens: 1, Engine: bundle.EngineExact,
+		Rollouts: []bundle.Rollout{{Outcome: bundle.OutcomeScored}},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = bundle.Decode(raw, bundle.Limits{})
+	return err
+}
 
 // errCrash is a crash of the process, as far as the learner can tell.
 var errCrash = errors.New("crashed")

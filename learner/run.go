@@ -90,7 +90,7 @@ func (l *Learner) take() (batch []Record, wait time.Duration) {
 // expire lets go of the groups that are too old by now. l.mu is held.
 func (l *Learner) expire(now time.Time) {
 	for _, r := range l.buffer.Expire(l.head.Version, l.rules.MaxLag, now) {
-		l.state.Consume(r.CID)
+		l.state.Consume(r)
 		l.reasons[StaleAtUse]++
 		l.used = append(l.used, r.CID)
 		l.expired++

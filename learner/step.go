@@ -194,7 +194,7 @@ func (l *Learner) commit(ctx context.Context, v version) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, g := range v.groups {
-		l.state.Consume(g.record.CID)
+		l.state.Consume(g.record)
 	}
 	for reason, n := range v.drops {
 		l.reasons[reason] += uint64(n)
