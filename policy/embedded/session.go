@@ -22,9 +22,6 @@ var _ policy.Session = (*Session)(nil)
 // Policy is the digest of the pinned policy.
 func (s *Session) Policy() policy.Digest { return s.digest }
 
-// Context is the largest number of tokens of a prompt and its completion together.
-func (s *Session) Context() int { return s.config.Context }
-
 // Close gives the policy up. Calls that run keep their answers.
 func (s *Session) Close() {
 	s.engine.mu.Lock()

@@ -97,7 +97,7 @@ func BenchmarkDecode(b *testing.B) {
 				}
 				measure(b, 128*streams.n, func() {
 					for i := range segments {
-						segments[i].Cache.Truncate(0)
+						segments[i].Cache.CopyPrefix(segments[i].Cache, 0)
 					}
 					for range 128 {
 						d.Step(m, segments, func(s, _ int, logits []float32) {

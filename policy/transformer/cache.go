@@ -24,21 +24,10 @@ func (m *Model) NewCache() *Cache { return &Cache{config: m.config} }
 func (c *Cache) Len() int { return c.length }
 
 // Bytes is the memory that the cache holds on to.
-func (c *Cache) Bytes() int { return CacheBytes(c.config, c.capacity) }
+func (c *Cache) Bytes() int { return c.config.Layers * 2 * c.config.kvWidth() * c.capacity * 4 }
 
-// CacheBytes is the memory of a cache with room for n tokens of a model of shape c.
-func CacheBytes(c Config, n int) int { return c.Layers * 2 * c.kvWidth() * n * 4 }
-
-// Truncate forgets all but the first n tokens. It panics if there are fewer.
-func (c *Cache) Truncate(n int) {
-	if n < 0 || n > c.length {
-		panic(fmt.Sprintf("transformer: Truncate: %d of %d tokens", n, c.length))
-	}
-	c.length = n
-}
-
-// CopyPrefix makes c hold the first n tokens of from and nothing else. It panics if from holds fewer, or belongs to a
-// model of another shape.
+// CopyPrefix makes c hold the first n tokens of from, which may be c, and nothing else. It panics if from holds fewer,
+// or belongs to a model of another shape.
 func (c *Cache) CopyPrefix(from *Cache, n int) {
 	if n < 0 || n > from.length || c.config != from.config {
 		panic(fmt.Sprintf("transformer: CopyPrefix: %d of %d tokens", n, from.length))
