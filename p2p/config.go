@@ -38,7 +38,8 @@ type Config struct {
 	DHT bool
 	// NATPortMap asks the router for an inbound port (UPnP, NAT-PMP).
 	NATPortMap bool
-	// Relay lets a node behind NAT be reached through members that relay, for control traffic. Nothing depends on it.
+	// Relay lets a node behind NAT be reached through members that relay, and makes a node that others can reach relay
+	// for them: a little control traffic. Nothing depends on it.
 	Relay bool
 	// PeerCache keeps members' addresses across restarts. Optional.
 	PeerCache discovery.Cache

@@ -63,6 +63,7 @@ func newHost(cfg *Config, relays autorelay.PeerSource) (host.Host, error) {
 	if cfg.Relay {
 		options = append(options,
 			libp2p.EnableRelay(),
+			libp2p.EnableRelayService(), // Which starts once others reach this node, within libp2p's tight limits.
 			libp2p.EnableHolePunching(),
 			libp2p.EnableAutoRelayWithPeerSource(relays,
 				autorelay.WithBootDelay(30*time.Second), autorelay.WithBackoff(5*time.Minute)))

@@ -1,12 +1,14 @@
 package p2p
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/lightswarm/lightswarm/p2p/gossip"
@@ -57,7 +59,7 @@ func (p *puller) exchange(ctx context.Context, from peer.ID, cursors []wire.Curs
 		if err != nil {
 			return err
 		}
-		p.members.add(from, response.HeadVersion)
+		p.joined(from, response.HeadVersion)
 		progress, err := p.takeAnnouncements(from, response.Announcements)
 		if err != nil {
 			return err
@@ -90,6 +92,15 @@ func (p *puller) exchange(ctx context.Context, from peer.ID, cursors []wire.Curs
 		}
 	}
 	return nil
+}
+
+// joined notes that a peer belongs to the network. A peer that left before it was noted is taken out again: the event
+// that it left may have come and gone.
+func (p *puller) joined(id peer.ID, head uint64) {
+	p.members.add(id, head)
+	if p.host.Network().Connectedness(id) == network.NotConnected {
+		p.members.remove(id)
+	}
 }
 
 // takeReleases judges pulled releases and hands the good ones over. It returns the newest version among them.
@@ -131,7 +142,7 @@ func (p *puller) takeAnnouncements(from peer.ID, records [][]byte) (progress boo
 		reasons[a.ID] = reason
 	}
 	slices.SortStableFunc(pulled, func(a, b wire.SignedAnnouncement) int {
-		return int(min(1, max(-1, int64(a.Sequence-b.Sequence))))
+		return cmp.Compare(a.Sequence, b.Sequence)
 	})
 	early := make(map[wire.PeerID]bool) // Authors who are ahead of this node; Skip would give up what stays a gap.
 	for _, a := range pulled {

@@ -18,6 +18,9 @@ import (
 	"github.com/lightswarm/lightswarm/wire"
 )
 
+// pullTimeout is how long one pull may take. What it brought until then is kept, and the next one goes on from there.
+const pullTimeout = 2 * time.Minute
+
 const (
 	arrivalQueue   = 1024 // Peers that connected and were not asked yet; those beyond wait for the next round.
 	arrivalsAtOnce = 32   // Pulls at the same time from peers that arrived,
@@ -238,7 +241,9 @@ func (p *puller) pull(ctx context.Context, from peer.ID, cursors []wire.Cursor) 
 		p.mu.Unlock()
 	}()
 
-	err := p.exchange(ctx, from, cursors)
+	pulling, cancel := context.WithTimeout(ctx, pullTimeout)
+	defer cancel()
+	err := p.exchange(pulling, from, cursors)
 	switch {
 	case err == nil:
 		p.counters.pulls.Add(1)

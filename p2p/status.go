@@ -52,6 +52,8 @@ type PullStats struct {
 	Verdicts map[string]map[gossip.Reason]uint64
 	// Pulls counts pulls that went through, Failed those that did not.
 	Pulls, Failed uint64
+	// Skipped counts peers that were not asked when they connected, because too many did at once; rounds ask some later.
+	Skipped uint64
 	// OtherNetwork counts peers turned away because they belong to another network.
 	OtherNetwork uint64
 	// Lost counts announcements that not even their author has any more.
@@ -118,7 +120,7 @@ func (n *Network) Stats() Stats {
 	return Stats{
 		Gossip: n.gossip.Stats(),
 		Pull: PullStats{
-			Verdicts: c.verdicts.Map(), Pulls: c.pulls.Load(), Failed: c.failed.Load(),
+			Verdicts: c.verdicts.Map(), Pulls: c.pulls.Load(), Failed: c.failed.Load(), Skipped: c.skipped.Load(),
 			OtherNetwork: c.otherNetwork.Load(), Lost: c.lost.Load(), RefusedStreams: n.heads.Refused(),
 		},
 		Blocks:  n.blocks.Stats(),

@@ -21,6 +21,7 @@ const (
 	maxFailures       = 8    // In a row, after which a peer that is not kept is forgotten.
 	keptBackoffMax    = time.Minute
 	backoffMax        = 10 * time.Minute
+	redialAfter       = 10 * time.Second // Since the last dial of a peer that answered it.
 	refusedFor        = time.Hour
 	maxAddrsPerPeer   = 16
 	foundAddrLifetime = time.Hour
@@ -147,6 +148,8 @@ func (d *Dialer) dial(ctx context.Context, p peer.ID) {
 	c.dialling = false
 	if err == nil {
 		c.failures = 0
+		// A peer that is full may close the connection at once.
+		c.due = time.Now().Add(redialAfter)
 		return
 	}
 	c.failures++

@@ -26,7 +26,7 @@ const (
 )
 
 // Reasons lists all reasons.
-var Reasons = []Reason{
+var Reasons = [...]Reason{
 	Accepted, Oversized, Malformed, BadSignature, OtherNetwork, NotALearner,
 	NewerFormat, Duplicate, Stale, UnknownVersion, RateLimited, TooFarAhead,
 }

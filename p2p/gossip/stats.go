@@ -11,10 +11,8 @@ import (
 
 // Verdicts counts records by kind and reason. Its zero value is ready, and it is safe for concurrent use.
 type Verdicts struct {
-	counts [kinds][numReasons]atomic.Uint64
+	counts [kinds][len(Reasons)]atomic.Uint64
 }
-
-const numReasons = 12
 
 // reasonIndex numbers the reasons.
 var reasonIndex = func() map[Reason]int {
