@@ -1,15 +1,21 @@
 package node
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/lightswarm/lightswarm/node/store"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
-// maxJudgedAhead is how many verdicts of one peer are remembered beyond a missing one. Then the missing announcement is
-// given up on.
-const maxJudgedAhead = 4096
+const (
+	// maxJudgedAhead is how many verdicts of one peer are remembered beyond a missing one. Then the missing announcement
+	// is given up on.
+	maxJudgedAhead = 4096
+	// maxCursors bounds the peers that are remembered: anybody can sign announcements with any number of keys.
+	maxCursors = 8192
+)
 
 // cursors remembers, for each peer, up to which sequence the learner has decided on every announcement, so that a
 // restarted node pulls again what it had not got round to. It is safe for concurrent use.
@@ -63,6 +69,12 @@ func (c *cursors) of(p wire.PeerID) (*cursor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(c.byPeer) >= maxCursors {
+		for other := range c.byPeer { // Any will do: what was judged ahead is only refused as a duplicate after a restart.
+			delete(c.byPeer, other)
+			break
+		}
+	}
 	c.byPeer[p] = &cursor{next: next, ahead: make(map[uint64]bool)}
 	return c.byPeer[p], nil
 }
@@ -74,13 +86,7 @@ func (c *cursor) judge(sequence uint64) (moved bool) {
 	}
 	c.ahead[sequence] = true
 	if len(c.ahead) > maxJudgedAhead {
-		for first := range c.ahead {
-			c.next = first
-			break
-		}
-		for sequence := range c.ahead {
-			c.next = min(c.next, sequence)
-		}
+		c.next = slices.Min(slices.Collect(maps.Keys(c.ahead)))
 		moved = true
 	}
 	for c.ahead[c.next] {

@@ -12,7 +12,7 @@ type metrics struct{ n *Node }
 
 var _ prometheus.Collector = metrics{}
 
-// gaugeOf and counterOf describe a metric of the node.
+// describe names a metric of the node and says what it counts.
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("lightswarm_"+name, help, labels, nil)
 }

@@ -108,6 +108,21 @@ func TestRestartContinues(t *testing.T) {
 	v.until("the volunteer goes on", func() bool { return v.Status().NextSequence > announced })
 }
 
+// However its context ends, a node that stops in order has not failed.
+func TestRunEndsWithItsContext(t *testing.T) {
+	o := options(t, settings(config.RoleLearner))
+	o.Found = parityNetwork(t)
+	n, err := New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if err := errors.Join(n.Run(ctx), n.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLocalAPI(t *testing.T) {
 	o := options(t, settings(config.RoleLearner, config.RoleRollout))
 	o.Folder, o.Found = t.TempDir(), parityNetwork(t)

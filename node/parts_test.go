@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -47,6 +48,21 @@ func TestCursorGivesUpOnAGap(t *testing.T) {
 	}
 	if !c.judge(maxJudgedAhead+1) || c.next != maxJudgedAhead+2 || len(c.ahead) != 0 {
 		t.Errorf("cursor is %d with %d ahead", c.next, len(c.ahead))
+	}
+}
+
+func TestCursorsAreBounded(t *testing.T) {
+	s, err := store.Open(store.Options{Folder: "db", InMemory: true, MaxBlockBytes: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := newCursors(s)
+	for i := range maxCursors + 10 {
+		c.next(wire.PeerID(fmt.Sprint(i)))
+	}
+	if len(c.byPeer) > maxCursors {
+		t.Errorf("%d peers are remembered", len(c.byPeer))
 	}
 }
 

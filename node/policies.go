@@ -95,6 +95,10 @@ func (p *policies) want(r wire.SignedRelease) {
 func (p *policies) run(ctx context.Context) {
 	retry := firstRetry
 	for ctx.Err() == nil {
+		select {
+		case <-p.wake: // What it tells of is looked at now, and must not cut a later pause short.
+		default:
+		}
 		w := p.fetching()
 		if w == nil {
 			select {

@@ -14,8 +14,15 @@ import (
 // monitorInterval is how often the node looks whether its phase has changed.
 const monitorInterval = 500 * time.Millisecond
 
-// errShutdown ends Run on request.
-var errShutdown = errors.New("shutdown was asked for")
+// partError ends Run: the part that it names failed.
+type partError struct {
+	part string
+	err  error
+}
+
+func (e *partError) Error() string { return e.part + ": " + e.err.Error() }
+
+func (e *partError) Unwrap() error { return e.err }
 
 // Run works until ctx ends or Shutdown is called, which is nil, or until a part fails that the node cannot go on
 // without. A learner that is finished is no end: the node goes on serving what it made. Run is called once.
@@ -30,7 +37,7 @@ func (n *Node) Run(ctx context.Context) error {
 	start := func(group *sync.WaitGroup, ctx context.Context, name string, run func(context.Context) error) {
 		group.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
-				cancel(fmt.Errorf("%s: %w", name, err))
+				cancel(&partError{name, err})
 			}
 		})
 	}
@@ -55,13 +62,13 @@ func (n *Node) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case <-n.stop:
-		cancel(errShutdown)
+		cancel(nil)
 	}
 	work.Wait()
 	stopServing()
 	services.Wait()
-	if cause := context.Cause(ctx); !errors.Is(cause, errShutdown) && !errors.Is(cause, context.Canceled) {
-		return fmt.Errorf("node: %w", cause)
+	if failed := (*partError)(nil); errors.As(context.Cause(ctx), &failed) {
+		return fmt.Errorf("node: %w", failed)
 	}
 	return nil
 }

@@ -38,11 +38,12 @@ type P2P struct {
 	Bootstrap []string
 	// MDNS finds members on the local network.
 	MDNS bool
-	// DHT finds members through a Kademlia table that only members of Lightswarm networks take part in.
+	// DHT finds members through a Kademlia table that only this network's members form.
 	DHT bool
 	// NATPortMap asks the router for an inbound port (UPnP, NAT-PMP).
 	NATPortMap bool
-	// Relay lets others reach this node through members that relay, for control traffic. Nothing depends on it.
+	// Relay lets others reach this node through members that relay, and makes it relay for others if it can be reached:
+	// a little control traffic. Nothing depends on it.
 	Relay bool
 }
 

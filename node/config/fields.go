@@ -21,7 +21,7 @@ func (c *Config) fields() []field {
 		{"p2p.mdns", "find members on the local network", boolValue(&c.P2P.MDNS)},
 		{"p2p.dht", "find members through the Lightswarm DHT", boolValue(&c.P2P.DHT)},
 		{"p2p.nat_port_map", "ask the router for an inbound port (UPnP, NAT-PMP)", boolValue(&c.P2P.NATPortMap)},
-		{"p2p.relay", "be reachable through members that relay, for control traffic", boolValue(&c.P2P.Relay)},
+		{"p2p.relay", "be reachable through members that relay, and relay for others: control traffic alone", boolValue(&c.P2P.Relay)},
 
 		{"store.max_block_bytes", "disk for blocks: bundles, policies and what is kept for others", sizeValue(&c.Store.MaxBlockBytes)},
 
