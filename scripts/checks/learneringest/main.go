@@ -1,0 +1,157 @@
+// Command learneringest measures how many announced bundles a second a learner takes in on one core, and that its memory
+// stays within its settings when more arrive than it can take. It runs itself as two more processes: the learner, a
+// whole node on a data folder, and four peers that announce and serve groups which the built-in policy made before.
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/lightswarm/lightswarm/node/api"
+	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+const (
+	// promised is the least rate in bundles a second.
+	promised = 500
+	// authors announce groups, the same number each, in the measured part. They fill the learner's room for groups
+	// that wait, so that later announcements fill its queue.
+	authors = 4
+	groups  = 1000
+	queue   = 500
+	// floodFactor is how many times what may wait, in buffer and queue, arrives afterwards.
+	floodFactor = 10
+)
+
+// settings are the learner's.
+func settings() config.Config {
+	c := config.Default()
+	c.Roles = []config.Role{config.RoleLearner}
+	c.P2P = config.P2P{Listen: []string{"/ip4/127.0.0.1/tcp/0"}}
+	c.Learner.Workers = 1
+	c.Learner.Groups, c.Learner.Waiting, c.Learner.PeerPending = groups, groups, groups
+	c.Learner.Queue = queue
+	c.Learner.FetchBytes = 8 << 20
+	return c
+}
+
+// authorKey is the identity of an author.
+func authorKey(author int) ed25519.PrivateKey {
+	seed := make([]byte, ed25519.SeedSize)
+	copy(seed, "author")
+	seed[ed25519.SeedSize-1] = byte(author)
+	return ed25519.NewKeyFromSeed(seed)
+}
+
+func authorPeer(author int) wire.PeerID { return wire.NewKey(authorKey(author)).Peer() }
+
+func main() {
+	role := flag.String("role", "", "used by the check itself: learner or authors")
+	work := flag.String("work", "", "folder for what the processes keep, left afterwards (default a temporary one)")
+	profile := flag.String("profile", "", "file for a processor profile of the learner while it takes in the groups")
+	patience := flag.Duration("patience", 5*time.Minute, "how long everything may take")
+	flag.Parse()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), *patience, fmt.Errorf("it took longer than %s", *patience))
+	defer cancel()
+	var err error
+	switch *role {
+	case "learner":
+		err = runLearner(ctx, *work, *profile)
+	case "authors":
+		err = runAuthors(ctx, *work)
+	default:
+		err = run(ctx, *work, *profile)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "learner-ingest:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, work, profile string) (err error) {
+	if work == "" {
+		if work, err = os.MkdirTemp("", "learneringest"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	}
+	if profile != "" {
+		if profile, err = filepath.Abs(profile); err != nil {
+			return err
+		}
+	}
+	cores, err := allowedCores()
+	if err != nil {
+		return err
+	}
+	learner, err := startProcess(ctx, "learner", cores[0], work, "--profile", profile)
+	if err != nil {
+		return err
+	}
+	defer learner.kill()
+	var ready learnerReady
+	if err := learner.read(ctx, &ready); err != nil {
+		return err
+	}
+	folder := filepath.Join(work, "learner")
+	token, err := config.View(folder).ReadToken()
+	if err != nil {
+		return err
+	}
+	client := api.NewClient(ready.API, token)
+	defer client.Close()
+
+	list, err := prepare(ctx, work, ready)
+	if err != nil {
+		return err
+	}
+	authors, err := startProcess(ctx, "authors", cores[len(cores)-1], work)
+	if err != nil {
+		return err
+	}
+	defer authors.kill()
+	if err := authors.read(ctx, &announced{}); err != nil {
+		return err
+	}
+
+	r := &result{}
+	if err := r.measure(ctx, learner, authors); err != nil {
+		return err
+	}
+	if err := r.flood(ctx, learner, authors, client); err != nil {
+		return err
+	}
+	learner.kill()
+	if err := r.recover(ctx, folder, list); err != nil {
+		return err
+	}
+	return r.verdict()
+}
+
+// prepare makes the groups, says what they are like and leaves them for the authors.
+func prepare(ctx context.Context, work string, ready learnerReady) ([]group, error) {
+	began := time.Now()
+	list, err := makeGroups(ctx, ready.Charter)
+	if err != nil {
+		return nil, err
+	}
+	calls, tokens, bytes := 0, 0, 0
+	for _, g := range list {
+		for _, r := range g.bundle.Rollouts {
+			calls += len(r.Calls)
+		}
+		tokens += g.bundle.CompletionTokens()
+		bytes += len(g.body)
+	}
+	rollouts := float64(len(list) * len(list[0].bundle.Rollouts))
+	fmt.Printf("made         %d groups in %.1f s: %.2f calls and %.1f sampled tokens a rollout, %d bytes a bundle\n",
+		len(list), time.Since(began).Seconds(), float64(calls)/rollouts, float64(tokens)/rollouts, bytes/len(list))
+	return list, writeGroups(work, ready, list)
+}
