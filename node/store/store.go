@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -42,7 +43,7 @@ type Store struct {
 	mu sync.Mutex
 	// The state below follows from the database and is kept in memory because each change needs it. Guarded by mu.
 	state
-	failed bool // guarded by mu
+	failed *atomic.Bool // the database takes no more changes
 }
 
 // bounds are what changes need to know that is set by Open and never change.
@@ -89,11 +90,18 @@ func Open(o Options) (*Store, error) {
 			Enabled: true, MinimumSize: separateBytes, MaxBlobReferenceDepth: 10, RewriteMinimumAge: time.Minute, TargetGarbageRatio: 0.2,
 		}
 	}
+	failed := new(atomic.Bool)
+	// Without a listener the database ends the process, or hangs, when it meets damage. Whoever reads what is damaged
+	// gets an error; a compaction in the background has nobody else to tell.
+	options.EventListener = &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
+		failed.Store(true)
+		o.Log.Error("the database is damaged; restore the data folder from a backup, or use another one", "details", i.Details)
+	}}
 	db, err := pebble.Open(o.Folder, options)
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", o.Folder, err)
 	}
-	s := &Store{db: db, bounds: bounds{o.Self, o.MaxBlockBytes, maxOwn, maxOthers}}
+	s := &Store{db: db, failed: failed, bounds: bounds{o.Self, o.MaxBlockBytes, maxOwn, maxOthers}}
 	if err := s.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database %s: %w", o.Folder, err), db.Close())
 	}

@@ -47,9 +47,7 @@ func (s *Store) update(d durability, build func(*transaction) error) (err error)
 
 // fail makes the store refuse every later change.
 func (s *Store) fail(err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failed = true
+	s.failed.Store(true)
 	return fmt.Errorf("%w: %w", ErrFailed, err)
 }
 
@@ -57,7 +55,7 @@ func (s *Store) fail(err error) error {
 func (s *Store) apply(d durability, build func(*transaction) error) (*transaction, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed {
+	if s.failed.Load() {
 		return nil, ErrFailed
 	}
 	t := &transaction{Batch: s.db.NewIndexedBatch(), state: s.state, bounds: s.bounds}
@@ -68,8 +66,7 @@ func (s *Store) apply(d durability, build func(*transaction) error) (*transactio
 		return nil, t.Close()
 	}
 	if err := s.write(d, t); err != nil {
-		s.failed = true
-		return nil, fmt.Errorf("%w: write database: %w", ErrFailed, err)
+		return nil, s.fail(fmt.Errorf("write database: %w", err))
 	}
 	s.state = t.state
 	return t, nil
