@@ -292,8 +292,16 @@ func (s *State) Unclaim(a *wire.SignedAnnouncement) {
 
 // Recheck judges a claimed announcement again, for what may have changed while its bundle was fetched.
 func (s *State) Recheck(a *wire.SignedAnnouncement) Verdict {
-	if a.Purpose != wire.PurposeTrain && s.board.Complete(a.PolicyVersion, a.Purpose, a.Counter) {
-		return Verdict{Duplicate, "the block has its results"}
+	if a.Purpose != wire.PurposeTrain {
+		if s.board.Complete(a.PolicyVersion, a.Purpose, a.Counter) {
+			return Verdict{Duplicate, "the block has its results"}
+		}
+		// Peers that measure the same block make the same bundle. There are few of them, so a walk will do.
+		for id, c := range s.claims {
+			if id.bundle == a.Bundle && id.peer != a.Signer && !c.pending {
+				return Verdict{Duplicate, "another peer has delivered it"}
+			}
+		}
 	}
 	return s.timely(a)
 }

@@ -248,12 +248,18 @@ func (l *Learner) store(ctx context.Context, arrivals <-chan arrival) error {
 func (l *Learner) accept(ctx context.Context, batch []arrival) error {
 	good := batch[:0]
 	var accepted []Accepted
+	taken := make(map[wire.CID]bool, len(batch))
 	for _, a := range batch {
+		if taken[a.announcement.Bundle] {
+			l.refuse(a.announcement, Verdict{Duplicate, "another peer has delivered it"})
+			continue
+		}
 		record, v := l.number(a.announcement)
 		if !v.Accepted() {
 			l.refuse(a.announcement, v)
 			continue
 		}
+		taken[record.CID] = true
 		good = append(good, a)
 		accepted = append(accepted, Accepted{Record: record, Bundle: a.raw})
 	}

@@ -336,6 +336,46 @@ func TestDuplicatesAreCountedNotTrained(t *testing.T) {
 	})
 }
 
+// Peers that measure the same block make the same bundle. It is accepted once, whether they deliver it together or one
+// after the other, and even when a task has no result, so that the block stays open.
+func TestSameEvaluationOfSeveralPeers(t *testing.T) {
+	n := plainNetwork(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSwarm()
+		l, stop := running(t, n.config(s))
+		defer stop()
+		b := n.evaluation(0, n.base.Digest(), wire.PurposeEvaluateSampled, 0, 2)
+		b.Rollouts[3].Outcome, b.Rollouts[3].Reward = bundle.OutcomeTimeout, 0
+		open := make(chan struct{})
+		s.fetch = func(context.Context, wire.CID) error {
+			<-open
+			return nil
+		}
+		offer := func(peer byte) {
+			a, raw := encode(t, b, key(peer).Peer())
+			s.add(raw)
+			if v := l.Offer(a); !v.Accepted() {
+				t.Errorf("peer %d: verdict %q", peer, v)
+			}
+		}
+		offer(1)
+		offer(2)
+		synctest.Wait()
+		close(open) // both arrive
+		synctest.Wait()
+		offer(3)
+		synctest.Wait()
+		if got := l.Status(); got.Reasons[Admitted] != 1 || got.Reasons[Duplicate] != 2 || got.Fetching != 0 {
+			t.Errorf("reasons %v, %d being fetched", got.Reasons, got.Fetching)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if len(l.used) != 1 {
+			t.Errorf("the next checkpoint uses up %d bundles, want 1", len(l.used))
+		}
+	})
+}
+
 // Ten times more arrives than the learner keeps. It keeps what it may, counts the rest, and holds no more bytes and
 // fetches than it should, while one peer's flood does not push out another's few.
 func TestOverflowIsBoundedAndCounted(t *testing.T) {

@@ -40,8 +40,8 @@ func (p *program) pretrain() *cobra.Command {
 		Long: `Train a tokenizer and a small transformer on demonstrations until the policy speaks the chat template and uses the
 tool, but prefers a wrong habit: what reinforcement learning then changes.
 
-The result follows from the seed, to the bit, on every machine; seed 1 gives the built-in policy. It takes about a
-minute of two processors.`,
+The result follows from the seed, to the bit, on every machine; seed 1 gives the built-in policy. It takes about four
+minutes of one processor.`,
 		Example: "  lightswarm policy pretrain --seed 2 --out ./policy2",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
