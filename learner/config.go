@@ -46,7 +46,7 @@ type Config struct {
 	Stop      Stop
 	// EvaluateEvery asks for an evaluation of every so many versions, besides the first and the last; 0 for those alone.
 	EvaluateEvery uint64
-	// FinalPatience is how long a learner waits for the evaluation of its last version.
+	// FinalPatience is how long a learner waits for another result in the evaluation of its last version.
 	FinalPatience time.Duration
 
 	// offline frees the key from the charter: releases stay where they are made.

@@ -125,15 +125,19 @@ func (l *Learner) final() bool {
 	return l.head.Final
 }
 
-// finish waits for the evaluation of the last version, as long as FinalPatience.
+// finish waits for the evaluation of the last version, until none of its results came for FinalPatience.
 func (l *Learner) finish(ctx context.Context) error {
-	deadline := l.config.Now().Add(l.config.FinalPatience)
+	var deadline time.Time
+	results := -1
 	for {
 		l.mu.Lock()
 		head := l.head
 		sampled := l.board.Evaluation(head.Version, wire.PurposeEvaluateSampled)
 		greedy := l.board.Evaluation(head.Version, wire.PurposeEvaluateGreedy)
 		l.mu.Unlock()
+		if n := sampled.Tasks + greedy.Tasks; n != results {
+			results, deadline = n, l.config.Now().Add(l.config.FinalPatience)
+		}
 		left := deadline.Sub(l.config.Now())
 		if !head.Evaluate || (sampled.Complete() && greedy.Complete()) || left <= 0 {
 			return nil

@@ -89,7 +89,7 @@ type Learner struct {
 	// EvaluateEvery asks the network to measure each version that is a multiple of it, besides the first and the last;
 	// 0 asks for those alone.
 	EvaluateEvery int
-	// FinalPatience is how long the learner waits for the evaluation of its last version.
+	// FinalPatience is how long the learner waits for another result in the evaluation of its last version.
 	FinalPatience time.Duration
 	// Workers is how many goroutines train; 0 means one a processor. It never changes a result.
 	Workers int
