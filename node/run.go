@@ -92,7 +92,9 @@ func (n *Node) monitor(ctx context.Context) {
 		if phase := n.phase(); phase != last {
 			last = phase
 			n.log.Info(phase)
-			n.events.Publish(api.Event{Type: api.EventPhase, Phase: &api.PhaseEvent{Phase: phase}})
+			n.events.Publish(api.Event{Type: api.EventPhase, Phase: &api.PhaseEvent{
+				Phase: phase, Finished: n.trainer != nil && n.trainer.finished.Load(),
+			}})
 		}
 		// Others pace themselves by what this node runs.
 		if current, _ := n.policies.newest(); current != nil && current.Version != version {
@@ -126,6 +128,9 @@ func (n *Node) phase() string {
 		return fmt.Sprintf("%s under version %d", s.Activity, s.Version)
 	case n.trainer != nil:
 		s := n.trainer.learner.Status()
+		if s.Head.Final {
+			return fmt.Sprintf("waiting for the evaluation of version %d", s.Head.Version)
+		}
 		return fmt.Sprintf("gathering groups for version %d", s.Head.Version+1)
 	case n.roles.Has(wire.RoleRelay):
 		return fmt.Sprintf("relaying, at version %d", head.Version)

@@ -28,6 +28,7 @@ type Collector struct {
 	missed uint64
 
 	phase       string
+	finished    bool // the learner waits for nothing more
 	head        api.Release
 	steps       []report.TrainingStep
 	groups      int // consumed, of any lag
@@ -86,7 +87,7 @@ func (c *Collector) Add(node string, e api.Event) {
 	s.seen, s.next = true, e.ID+1
 	switch {
 	case e.Phase != nil:
-		c.phase = e.Phase.Phase
+		c.phase, c.finished = e.Phase.Phase, c.finished || e.Phase.Finished
 	case e.Release != nil:
 		if e.Release.Version >= c.head.Version {
 			c.head = *e.Release
@@ -202,10 +203,11 @@ func rate(e *api.Evaluation) report.Rate {
 	return report.Rate{Success: counted.Success(), Tasks: e.Tasks, Low: low, High: high}
 }
 
-// Done says that the chain of releases has ended and its last version is measured, sampled and greedy.
+// Done says that the chain of releases has ended and its last version is measured, sampled and greedy, or that the
+// learner has given its measure up.
 func (c *Collector) Done() bool {
-	if !c.head.Final {
-		return false
+	if !c.head.Final || c.finished {
+		return c.finished
 	}
 	e := c.evaluations[c.head.Version]
 	return e != nil && e.sampled != nil && e.greedy != nil

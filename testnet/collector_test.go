@@ -110,6 +110,21 @@ func TestCollectorIsDoneWhenTheLastVersionIsMeasured(t *testing.T) {
 	}
 }
 
+// A learner that gave the last measure up ends the run, which has not reached what was not measured.
+func TestCollectorIsDoneWhenTheLearnerIs(t *testing.T) {
+	s := newScript(0.95)
+	s.measure(0, 0.3)
+	s.release(1, true)
+	s.say(api.Event{Phase: &api.PhaseEvent{Phase: "waiting"}})
+	if s.Done() {
+		t.Error("done while the learner waits")
+	}
+	s.say(api.Event{Phase: &api.PhaseEvent{Phase: "finished", Finished: true}})
+	if !s.Done() || s.Reached() {
+		t.Errorf("done %v, reached %v, want done alone", s.Done(), s.Reached())
+	}
+}
+
 func TestCollectorWithoutATarget(t *testing.T) {
 	s := newScript(0)
 	if !s.Reached() {

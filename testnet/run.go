@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lightswarm/lightswarm/node/api"
+	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/policy/base"
 	"github.com/lightswarm/lightswarm/policy/tokenizer"
 	"github.com/lightswarm/lightswarm/testnet/report"
@@ -147,6 +148,9 @@ func (r *run) watch(ctx context.Context) error {
 	for _, m := range r.network.members {
 		readers.Go(func() {
 			err := m.node.events(watching, func(e api.Event) {
+				if m.role != config.RoleLearner {
+					e.Phase = nil // The learner's is shown.
+				}
 				select {
 				case events <- observed{m.peer, e}:
 				case <-watching.Done():
@@ -170,7 +174,7 @@ func (r *run) watch(ctx context.Context) error {
 			if o.event.Problem != nil {
 				r.log.Warn(o.event.Problem.Message, "peer", o.node)
 			}
-			if o.event.Evaluation == nil {
+			if o.event.Evaluation == nil && o.event.Phase == nil {
 				continue
 			}
 			if list := r.collector.Evaluations(); !quoted && len(list) > 0 {

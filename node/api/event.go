@@ -48,6 +48,8 @@ const (
 // PhaseEvent says what the node does or waits for.
 type PhaseEvent struct {
 	Phase string `json:"phase"`
+	// Finished says that the node's learner is done: its last version is out, and measured or given up.
+	Finished bool `json:"finished,omitempty"`
 }
 
 // PolicyEvent says that a policy is in use.
