@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/pprof"
@@ -25,8 +26,11 @@ type learnerReady struct {
 	API       string
 }
 
-// learnerStored is what it says when all groups are durable.
-type learnerStored struct{ At time.Time }
+// learnerJudged is what it says when the fate of as many announcements as there are groups is decided.
+type learnerJudged struct {
+	At      time.Time
+	Reasons map[learner.Reason]int
+}
 
 // runLearner is the process of the learner: a node that founds a network.
 func runLearner(ctx context.Context, work, profile string) (err error) {
@@ -35,7 +39,7 @@ func runLearner(ctx context.Context, work, profile string) (err error) {
 		return err
 	}
 	founding.Evaluation = wire.EvaluationRules{}
-	w := &watch{ctx: ctx, founded: make(chan struct{}), stored: make(chan time.Time, 1)}
+	w := &watch{ctx: ctx, founded: make(chan struct{}), judged: make(chan learnerJudged, 1), reasons: make(map[learner.Reason]int)}
 	n, err := node.New(ctx, node.Options{
 		Config: settings(), Folder: filepath.Join(work, "learner"), Found: &founding, Observer: w, Version: "check",
 	})
@@ -73,11 +77,11 @@ func runLearner(ctx context.Context, work, profile string) (err error) {
 		}
 	}
 	select {
-	case at := <-w.stored:
+	case judged := <-w.judged:
 		if profile != "" {
 			pprof.StopCPUProfile()
 		}
-		if err := say.Encode(learnerStored{At: at}); err != nil {
+		if err := say.Encode(judged); err != nil {
 			return err
 		}
 	case <-ctx.Done():
@@ -87,16 +91,17 @@ func runLearner(ctx context.Context, work, profile string) (err error) {
 	return context.Cause(ctx)
 }
 
-// watch counts what the learner stores. It holds the training loop after the first release, as a long training step
-// does: groups keep coming in and none is used up.
+// watch counts verdicts. It holds the training loop after the first release, as a long training step does: groups keep
+// coming in and none is used up.
 type watch struct {
 	learner.Nobody
 	ctx     context.Context
 	founded chan struct{}
-	stored  chan time.Time // when the last of the groups was durable
+	judged  chan learnerJudged // gets one
 
-	mu    sync.Mutex
-	count int // guarded by mu
+	mu      sync.Mutex
+	count   int                    // guarded by mu
+	reasons map[learner.Reason]int // guarded by mu
 }
 
 // Released implements learner.Observer.
@@ -107,12 +112,11 @@ func (w *watch) Released(wire.SignedRelease) {
 
 // Judged implements learner.Observer. The learner accepts a group only after its store has synced it.
 func (w *watch) Judged(_ *wire.SignedAnnouncement, v learner.Verdict) {
-	if !v.Accepted() {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.count++; w.count == groups {
-		w.stored <- time.Now()
+	w.count++
+	w.reasons[v.Reason]++
+	if w.count == groups {
+		w.judged <- learnerJudged{At: time.Now(), Reasons: maps.Clone(w.reasons)}
 	}
 }

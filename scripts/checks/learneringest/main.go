@@ -21,11 +21,11 @@ import (
 const (
 	// promised is the least rate in bundles a second.
 	promised = 500
-	// authors announce groups, the same number each, in the measured part. They fill the learner's room for groups
-	// that wait, so that later announcements fill its queue.
+	// authors announce groups, the same number each, in the measured part: faster than the learner takes them in, so its
+	// queue has room for all. They fill its room for groups that wait, so that later announcements stay in the queue.
 	authors = 4
 	groups  = 1000
-	queue   = 500
+	queue   = groups
 	// floodFactor is how many times what may wait, in buffer and queue, arrives afterwards.
 	floodFactor = 10
 )

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lightswarm/lightswarm/learner"
 	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/node/store"
@@ -23,6 +24,9 @@ const (
 	// the bounded buffers of gossip and transport.
 	restBytes = 32 << 20
 )
+
+// accepted is the reason of what the learner took in.
+const accepted = learner.Admitted
 
 // memoryLimit is how much the learner's memory may grow above what it was before anything arrived. Go lets the heap
 // grow to twice of what is in use.
@@ -60,16 +64,19 @@ func (r *result) measure(ctx context.Context, learner, authors *process) error {
 	if err != nil {
 		return err
 	}
-	var stored learnerStored
-	if err := learner.read(ctx, &stored); err != nil {
+	var judged learnerJudged
+	if err := learner.read(ctx, &judged); err != nil {
 		return err
+	}
+	if judged.Reasons[accepted] != groups {
+		return fmt.Errorf("of %d groups %d were accepted: %v", groups, judged.Reasons[accepted], judged.Reasons)
 	}
 	after, err := learner.cpu()
 	if err != nil {
 		return err
 	}
 	r.announced = reply.Count
-	r.taken = phase{announcing: reply.Last.Sub(reply.First), took: stored.At.Sub(reply.First), cpu: after - before}
+	r.taken = phase{announcing: reply.Last.Sub(reply.First), took: judged.At.Sub(reply.First), cpu: after - before}
 	_, r.taken.peak, err = learner.memory()
 	return err
 }
@@ -168,8 +175,8 @@ func (r *result) verdict() error {
 	check(r.learner.Waiting <= groups && r.learner.Queued <= queue, "%d groups and %d announcements wait, at most %d and %d may",
 		r.learner.Waiting, r.learner.Queued, groups, queue)
 	check(r.missing == 0, "%d groups are not in the store of the killed learner", r.missing)
-	check(uint64(r.durable) == r.learner.Reasons["accepted"], "the killed learner had accepted %d bundles and its store has %d",
-		r.learner.Reasons["accepted"], r.durable)
+	check(uint64(r.durable) == r.learner.Reasons[string(accepted)], "the killed learner had accepted %d bundles and its store has %d",
+		r.learner.Reasons[string(accepted)], r.durable)
 
 	fmt.Printf("taken in     %d bundles of 8 rollouts in %.2f s, announced within %.2f s\n", groups, r.taken.took.Seconds(), r.taken.announcing.Seconds())
 	fmt.Printf("rate         %.0f bundles/s by the wall clock (promised %d), %.0f rollouts/s\n", rate, promised, 8*rate)
