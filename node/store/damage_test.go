@@ -5,9 +5,12 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/lightswarm/lightswarm/p2p/block"
 	"github.com/lightswarm/lightswarm/wire"
@@ -33,6 +36,26 @@ func TestDamage(t *testing.T) {
 	if s, err := Open(Options{Folder: "db", MaxBlockBytes: 1 << 20, FileSystem: fs}); err == nil {
 		must(t, s.Close())
 		t.Error("a database with damaged tables was opened")
+	}
+}
+
+// A disk that is full while the database opens and moves its log to tables is an error, not a wait without an end.
+func TestOpenOnFullDisk(t *testing.T) {
+	var full atomic.Bool
+	disk := vfs.NewMem()
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".sst") {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	s := openOn(t, fs, 1<<20)
+	must(t, s.PutRelease(0, []byte("release")), s.Close())
+	full.Store(true)
+	s, err := Open(Options{Folder: "db", Self: self, FileSystem: fs, MaxBlockBytes: 1 << 20})
+	full.Store(false)
+	if !errors.Is(err, ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Open returned %v and %v, want ErrFailed that wraps ENOSPC", s, err)
 	}
 }
 

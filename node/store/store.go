@@ -91,13 +91,7 @@ func Open(o Options) (*Store, error) {
 		}
 	}
 	failed := new(atomic.Bool)
-	// Without a listener the database ends the process, or hangs, when it meets damage. Whoever reads what is damaged
-	// gets an error; a compaction in the background has nobody else to tell.
-	options.EventListener = &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
-		failed.Store(true)
-		o.Log.Error("the database is damaged; restore the data folder from a backup, or use another one", "details", i.Details)
-	}}
-	db, err := pebble.Open(o.Folder, options)
+	db, err := openDatabase(o, options, failed)
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", o.Folder, err)
 	}
@@ -106,6 +100,48 @@ func Open(o Options) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open database %s: %w", o.Folder, err), db.Close())
 	}
 	return s, nil
+}
+
+// openDatabase opens pebble. failed is set when, then or later, something goes wrong that no caller is told of.
+//
+// Without listeners, pebble ends the process or hangs when it meets damage, and tries again for ever, without a pause,
+// what it cannot write in the background. It also does so while it opens, and has no way to be told to stop: then the
+// goroutine that opens is left behind, and closes the database if it is ever done.
+func openDatabase(o Options, options *pebble.Options, failed *atomic.Bool) (*pebble.DB, error) {
+	broken := make(chan error, 1)
+	options.EventListener = &pebble.EventListener{
+		DataCorruption: func(i pebble.DataCorruptionInfo) {
+			failed.Store(true)
+			o.Log.Error("the database is damaged; restore the data folder from a backup, or use another one", "details", i.Details)
+		},
+		BackgroundError: func(err error) {
+			if failed.Swap(true) {
+				return
+			}
+			o.Log.Warn("the database failed in the background", "error", err)
+			broken <- err
+		},
+	}
+	type result struct {
+		db  *pebble.DB
+		err error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		db, err := pebble.Open(o.Folder, options)
+		opened <- result{db, err}
+	}()
+	select {
+	case r := <-opened:
+		return r.db, r.err
+	case err := <-broken:
+		go func() {
+			if r := <-opened; r.err == nil {
+				_ = r.db.Close() // Nobody uses it.
+			}
+		}()
+		return nil, fmt.Errorf("%w: %w", ErrFailed, err)
+	}
 }
 
 // start checks the schema and reads the state.
