@@ -202,7 +202,7 @@ func TestEventsStream(t *testing.T) {
 	c := client(t, s, token)
 	go func() {
 		subscribed(f, 1)
-		f.events.Publish(Event{Type: EventPhase, Phase: &PhaseEvent{"one\ndata: two"}})
+		f.events.Publish(Event{Type: EventPhase, Phase: &PhaseEvent{Phase: "one\ndata: two"}})
 		f.events.Publish(Event{Type: EventRelease, Release: &Release{Version: 9}})
 		f.events.Close()
 	}()
