@@ -233,6 +233,7 @@ func TestPoliciesPinWhatIsAcquired(t *testing.T) {
 		if err != nil || second.Version != 2 || !second.Final || !second.Evaluate || second.GroupsPerVersion != 7 {
 			t.Errorf("acquired %+v, %v", second, err)
 		}
+		synctest.Wait() // The first version is let go of right after the second is told of.
 		var open []int
 		for _, done := range []func(){func() {}, first.Close, again.Close, second.Close} {
 			done()
