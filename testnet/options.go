@@ -43,8 +43,9 @@ func DefaultOptions() Options {
 	s := &o.Settings
 	s.P2P.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
 	s.P2P.MDNS, s.P2P.DHT = false, false
-	// The nodes share the machine's processors.
+	// The nodes share the machine's processors, and its memory, where their stores are: 64 MiB holds a hundred versions.
 	s.Rollout.Threads = 1
+	s.Store.MaxBlockBytes = 64 << 20
 	s.Learner.Target = 0.95
 	s.Learner.Workers = 1
 	s.Learner.FinalPatience = 30 * time.Second
