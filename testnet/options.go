@@ -42,7 +42,8 @@ func DefaultOptions() Options {
 	}
 	s := &o.Settings
 	s.P2P.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
-	s.P2P.MDNS, s.P2P.DHT = false, false
+	// All of it is on loopback: nobody is to be found, and no router to be asked for a port.
+	s.P2P.MDNS, s.P2P.DHT, s.P2P.NATPortMap, s.P2P.Relay = false, false, false, false
 	// The nodes share the machine's processors, and its memory, where their stores are: 64 MiB holds a hundred versions.
 	s.Rollout.Threads = 1
 	s.Store.MaxBlockBytes = 64 << 20
