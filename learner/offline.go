@@ -107,7 +107,7 @@ func (l *Learner) addFile(ctx context.Context, name string) error {
 	b, err := bundle.Decode(raw, l.decode)
 	if err != nil {
 		l.count(Malformed)
-		return nil
+		return nil //nolint:nilerr // counted, as what is wrong with others' files is
 	}
 	if v := l.Offer(announce(raw, b)); !v.Accepted() {
 		return nil

@@ -62,7 +62,7 @@ func (s *server) handle(st conduit) error {
 			return err
 		}
 		raw, err := stream.ReadFrame(r, wire.MaxBlockRequestBytes)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

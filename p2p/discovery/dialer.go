@@ -73,7 +73,7 @@ func (d *Dialer) Found(info peer.AddrInfo) {
 		}
 		d.candidates[info.ID] = &candidate{}
 	}
-	ttl := time.Duration(foundAddrLifetime)
+	ttl := foundAddrLifetime
 	if d.keep[info.ID] {
 		ttl = peerstore.PermanentAddrTTL
 	}
@@ -166,7 +166,7 @@ func (d *Dialer) dial(ctx context.Context, p peer.ID) {
 // backoff is how long to leave a peer alone after a number of failures in a row: doubling, up to a minute for peers
 // that are kept and ten minutes for others, give or take a quarter.
 func backoff(failures int, kept bool) time.Duration {
-	first, most := 4*time.Second, time.Duration(backoffMax)
+	first, most := 4*time.Second, backoffMax
 	if kept {
 		first, most = time.Second, keptBackoffMax
 	}

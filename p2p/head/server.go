@@ -2,6 +2,7 @@ package head
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -58,7 +59,7 @@ func (a answerer) handle(s conduit) error {
 			return err
 		}
 		raw, err := stream.ReadFrame(r, wire.MaxHeadRequestBytes)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

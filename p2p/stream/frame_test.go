@@ -28,7 +28,7 @@ func TestFramesComeBackAsWritten(t *testing.T) {
 				t.Fatalf("read %x, %v; want %x", got, err, want)
 			}
 		}
-		if _, err := stream.ReadFrame(r, 300); err != io.EOF {
+		if _, err := stream.ReadFrame(r, 300); !errors.Is(err, io.EOF) {
 			t.Fatalf("after the last frame: %v, want EOF", err)
 		}
 	})

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -40,7 +41,7 @@ func Decode(data []byte, lim Limits) (*Bundle, error) {
 	b := r.Header()
 	for {
 		rollout, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return &b, nil
 		}
 		if err != nil {

@@ -56,7 +56,7 @@ func run(ctx context.Context, threads, groups, others int, cache bool) error {
 		options.CacheBytes = -1
 	}
 	engine := embedded.New(options)
-	defer engine.Close() //nolint:errcheck // the process ends
+	defer engine.Close()
 	if err := engine.Load(ctx, snapshot); err != nil {
 		return err
 	}
