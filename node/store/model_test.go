@@ -105,14 +105,15 @@ func (m *model) put(n int) bool {
 func TestBlocksFollowModel(t *testing.T) {
 	sets := []string{"a", "ab", "b"}
 	rapid.Check(t, func(t *rapid.T) {
-		const maxBytes = 100
+		// Few blocks, and no room for all of them: every look at one is slow under the race detector.
+		const samples, maxBytes = 8, 50
 		fs := vfs.NewMem()
 		s := openOn(t, fs, maxBytes)
 		m := &model{maxBytes: maxBytes, blocks: map[int]bool{}, pins: map[string]map[int]bool{}}
 		for _, set := range sets {
 			m.pins[set] = map[int]bool{}
 		}
-		numbers := rapid.IntRange(0, 15)
+		numbers := rapid.IntRange(0, samples-1)
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				n := numbers.Draw(t, "block")
@@ -153,7 +154,7 @@ func TestBlocksFollowModel(t *testing.T) {
 				if got := s.BlockBytes(); got != int64(m.size()) {
 					t.Fatalf("%d bytes, want %d", got, m.size())
 				}
-				for n := range 16 {
+				for n := range samples {
 					cid, data := sample(n)
 					got, err := s.Get(cid)
 					there, hasErr := s.Has(cid)
