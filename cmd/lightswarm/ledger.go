@@ -17,8 +17,9 @@ func (p *program) ledger() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ledger",
 		Short: "Show what each release of a learner was made from",
-		Long: `List the releases of the learner that runs on the data folder: each with its parent and how many bundles its
-training step used up. With --json each release is a line, and the line names every bundle.
+		Long: `List the releases of the learner that runs on the data folder: each with its parent and how many bundles it used
+up: the groups that its step trained on or dropped, and the evaluation blocks whose results were counted, which are
+never trained on. With --json each release is a line, and the line names every bundle.
 
 The command fails if a release does not name the one before as its parent, or if a bundle was used up twice.`,
 		Example: "  lightswarm ledger --data ./mynet --json",
