@@ -2,7 +2,8 @@
 //
 // [Run] founds a network, starts one learner and some rollout nodes, watches until the chain of releases is final and
 // measured, stops everything in order and writes a run folder. The nodes share the process, each with its store in
-// memory, or are processes of their own with their own data folders. Both are watched through the same events.
+// memory, or are processes of their own with their own data folders. Both are watched through the same events. Processes
+// get the flag --end-with-input and a pipe as standard input, so that they stop when this process ends in any way.
 //
 // A [Collector] turns events into the figures of a report. It is a state machine without I/O; whoever shows a running
 // node can use it too.

@@ -53,17 +53,36 @@ func DefaultOptions() Options {
 	return o
 }
 
-// validate checks what Run relies on; the nodes check their settings.
-func (o *Options) validate() error {
+// OptionError says which option is wrong and what to do about it.
+type OptionError struct {
+	// Option is its name, as the command's flag.
+	Option string
+	// Problem completes "OPTION: …".
+	Problem string
+}
+
+func (e *OptionError) Error() string { return e.Option + ": " + e.Problem }
+
+// Validate checks everything that Run relies on and touches nothing. Its error is an *OptionError, or a
+// *config.FieldError for a setting of the nodes.
+func (o *Options) Validate() error {
+	wrong := func(option, format string, values ...any) error {
+		return &OptionError{option, fmt.Sprintf(format, values...)}
+	}
 	switch {
 	case o.Nodes < 1 || o.Nodes > maxNodes:
-		return fmt.Errorf("a testnet of %d rollout nodes: use 1 to %d", o.Nodes, maxNodes)
+		return wrong("nodes", "a testnet of %d rollout nodes: use 1 to %d", o.Nodes, maxNodes)
 	case o.Timeout < 0:
-		return fmt.Errorf("a timeout of %s: use 0 for none, or a positive duration", o.Timeout)
+		return wrong("timeout", "%s: use 0 for none, or a positive duration", o.Timeout)
 	case o.Dir == "":
-		return fmt.Errorf("the run folder is missing")
+		return wrong("dir", "the run folder is missing")
+	case o.Examples < 0:
+		return wrong("examples", "%d: use 0 or a positive number", o.Examples)
 	case o.Processes && o.Binary == "":
-		return fmt.Errorf("the program that nodes are processes of is missing")
+		return wrong("processes", "the program that nodes are processes of is missing")
+	}
+	if _, err := environment(o.Environment); err != nil {
+		return wrong("env", "%v", err)
 	}
 	return o.Settings.Validate()
 }

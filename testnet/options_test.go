@@ -2,6 +2,9 @@ package testnet
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,17 +27,24 @@ func TestSeedFixesKeysAndNonce(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for problem, spoil := range map[string]func(*Options){
-		"rollout nodes":  func(o *Options) { o.Nodes = 0 },
-		"timeout":        func(o *Options) { o.Timeout = -1 },
-		"run folder":     func(o *Options) { o.Dir = "" },
-		"program":        func(o *Options) { o.Processes = true },
-		"learner.target": func(o *Options) { o.Settings.Learner.Target = 2 },
+		"nodes: a testnet of 0 rollout nodes": func(o *Options) { o.Nodes = 0 },
+		"nodes: a testnet of 257":             func(o *Options) { o.Nodes = maxNodes + 1 },
+		"env: ":                               func(o *Options) { o.Environment = "foo" },
+		"timeout: -1ns":                       func(o *Options) { o.Timeout = -1 },
+		"dir: ":                               func(o *Options) { o.Dir = "" },
+		"examples: -1":                        func(o *Options) { o.Examples = -1 },
+		"processes: the program":              func(o *Options) { o.Processes = true },
+		"learner.target":                      func(o *Options) { o.Settings.Learner.Target = 2 },
 	} {
 		o := DefaultOptions()
 		o.Dir = filepath.Join(t.TempDir(), "run")
+		dir := o.Dir
 		spoil(&o)
-		if _, err := Run(t.Context(), o, nil); err == nil || !strings.Contains(err.Error(), problem) {
+		if _, err := Run(t.Context(), o, nil); err == nil || !strings.HasPrefix(err.Error(), problem) {
 			t.Errorf("%s: %v", problem, err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: the run folder was made for a run that cannot be: %v", problem, err)
 		}
 	}
 }

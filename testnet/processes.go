@@ -83,7 +83,7 @@ func startProcesses(ctx, life context.Context, o Options, log *slog.Logger) (_ *
 			}
 			role, arguments = config.RoleLearner, []string{"learn"}
 		}
-		p, err := startProcess(ctx, life, o.Binary, folder, append(arguments, "--data", folder, "--json"), environ)
+		p, err := startProcess(ctx, life, o.Binary, folder, append(arguments, "--data", folder, "--json", "--end-with-input"), environ)
 		if err != nil {
 			return nil, fmt.Errorf("start node %d: %w", i, err)
 		}
@@ -160,7 +160,8 @@ func createNetwork(ctx context.Context, o Options, folder string, environ []stri
 	return nil
 }
 
-// startProcess starts a node's command and waits until its node listens. The process is killed when life ends.
+// startProcess starts a node's command and waits until its node listens. The process is killed when life ends. When this
+// process is killed, the node stops because its standard input ends.
 func startProcess(ctx, life context.Context, binary, folder string, arguments, environ []string) (*process, error) {
 	log, err := os.OpenFile(filepath.Join(folder, "log.txt"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -171,6 +172,10 @@ func startProcess(ctx, life context.Context, binary, folder string, arguments, e
 	p.command.Env, p.command.Stderr = environ, log
 	out, err := p.command.StdoutPipe()
 	if err != nil {
+		return nil, err
+	}
+	// Nothing is ever written. The pipe is open in no other child, and Wait closes it.
+	if _, err := p.command.StdinPipe(); err != nil {
 		return nil, err
 	}
 	if err := p.command.Start(); err != nil {

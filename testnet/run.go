@@ -44,7 +44,7 @@ type Result struct {
 // Run runs a network until its chain is final and measured, ctx ends or the timeout does, and writes the run folder.
 // show is called now and then and may be nil. A run that was cut short is no error: its report shows how far it came.
 func Run(ctx context.Context, o Options, show func(Progress)) (*Result, error) {
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	if show == nil {
@@ -106,6 +106,9 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 		start = startProcesses
 	}
 	if r.network, err = start(ctx, nodes, r.Options, r.log); err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("the network did not start: %w", context.Cause(ctx))
+		}
 		return nil, err
 	}
 	r.collector = NewCollector(r.started, r.network.groupSize, r.Settings.Learner.Target)

@@ -43,5 +43,6 @@ and dials the same members: they are stored in the data folder's config.toml.`,
 		loaded.Roles = []config.Role{config.RoleRollout}
 		return p.runNode(cmd.Context(), node.Options{Config: loaded.Config, Folder: folder}, nil)
 	}
+	endWithInput(c)
 	return c
 }

@@ -70,5 +70,6 @@ training goes, and the log goes to log.txt in the data folder.`,
 		}
 		return p.runWithScreen(cmd.Context(), o)
 	}
+	endWithInput(c)
 	return c
 }

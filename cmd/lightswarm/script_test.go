@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strconv"
@@ -75,16 +76,17 @@ func holds(got any, operator, want string) bool {
 // patience is how long a script waits for a node.
 const patience = time.Minute
 
-// waitForCommand waits until files exist and are not empty: waitfor FILE…
-func waitForCommand(ts *testscript.TestScript, _ bool, arguments []string) {
+// waitForCommand waits until files exist and are not empty: waitfor FILE… With a negation it waits until they are gone.
+func waitForCommand(ts *testscript.TestScript, gone bool, arguments []string) {
 	deadline := time.Now().Add(patience)
 	for _, name := range arguments {
 		for {
-			if info, err := os.Stat(ts.MkAbs(name)); err == nil && info.Size() > 0 {
+			info, err := os.Stat(ts.MkAbs(name))
+			if gone && errors.Is(err, fs.ErrNotExist) || !gone && err == nil && info.Size() > 0 {
 				break
 			}
 			if time.Now().After(deadline) {
-				ts.Fatalf("%s did not come", name)
+				ts.Fatalf("waited too long for %s", name)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}

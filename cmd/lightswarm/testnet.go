@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,7 +63,7 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
 				err = loaded.Validate()
 			}
 			if err != nil {
-				return usage(err)
+				return usage(flagOf(err))
 			}
 			o.Settings = loaded.Config
 			return p.runTestnet(cmd.Context(), o, plain)
@@ -82,6 +83,19 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
 	return c
 }
 
+// flagOf makes a mistake in an option or setting name the flag that it came from, where testnet has one of its own.
+func flagOf(err error) error {
+	var option *testnet.OptionError
+	var field *config.FieldError
+	switch {
+	case errors.As(err, &option):
+		return fmt.Errorf("flag --%w", err)
+	case errors.As(err, &field) && (field.Key == "learner.target" || field.Key == "learner.steps"):
+		field.Origin = "flag --" + strings.TrimPrefix(field.Key, "learner.")
+	}
+	return err
+}
+
 // runTestnet runs a network and prints its figures.
 func (p *program) runTestnet(ctx context.Context, o testnet.Options, plain bool) error {
 	o.Version, o.Command = programVersion(), "lightswarm "+strings.Join(os.Args[1:], " ")
@@ -93,6 +107,9 @@ func (p *program) runTestnet(ctx context.Context, o testnet.Options, plain bool)
 		if o.Binary, err = os.Executable(); err != nil {
 			return fmt.Errorf("find this program, to start nodes with it: %w", err)
 		}
+	}
+	if err := o.Validate(); err != nil {
+		return usage(flagOf(err))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

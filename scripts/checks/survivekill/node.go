@@ -45,7 +45,7 @@ func environment() []string {
 
 // start runs a node's command on a data folder until it listens.
 func (s *swarm) start(data string, arguments ...string) (*node, error) {
-	arguments = append(arguments, "--data", data, "--json")
+	arguments = append(arguments, "--data", data, "--json", "--end-with-input")
 	if arguments[0] == "join" {
 		arguments = append(arguments, "--listen", "/ip4/127.0.0.1/tcp/0")
 	}
@@ -58,6 +58,10 @@ func (s *swarm) start(data string, arguments ...string) (*node, error) {
 	n.command.Env, n.command.Stderr = environment(), log
 	out, err := n.command.StdoutPipe()
 	if err != nil {
+		return nil, err
+	}
+	// Its end, when this check is killed, stops the node.
+	if _, err := n.command.StdinPipe(); err != nil {
 		return nil, err
 	}
 	if err := n.command.Start(); err != nil {
