@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -12,31 +13,93 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/lightswarm/lightswarm/p2p/block"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
-// A damaged database is an error for whoever reads what is damaged, not the end of the process.
+// A damaged database is an error for whoever reads what is damaged, and soon: not the end of the process, and no search
+// for the cause.
 func TestDamage(t *testing.T) {
-	fs := vfs.NewMem()
-	s := openOn(t, fs, 1<<20)
-	data := bytes.Repeat([]byte("block"), separateBytes/4)
-	cid := wire.SumCID(data)
-	must(t, s.Put(cid, data), s.Close())
-	must(t, openOn(t, fs, 1<<20).Close()) // Moves everything from the log to tables, and the block to a file beside them.
+	flip := func(at func(size int) int) func([]byte) []byte {
+		return func(data []byte) []byte {
+			data[at(len(data))] ^= 0x55
+			return data
+		}
+	}
+	for name, c := range map[string]struct {
+		suffix string
+		change func([]byte) []byte // nil removes the file
+		closed bool                // the database does not open
+	}{
+		"a value's start":   {".blob", flip(func(int) int { return 0 }), false},
+		"a value's middle":  {".blob", flip(func(n int) int { return n / 2 }), false},
+		"a value's index":   {".blob", flip(func(n int) int { return n - footerBytes - 1 }), false},
+		"a value's footer":  {".blob", flip(func(n int) int { return n - footerBytes }), false},
+		"a value's mark":    {".blob", flip(func(n int) int { return n - 1 }), false},
+		"an empty value":    {".blob", func([]byte) []byte { return nil }, false},
+		"a cut value":       {".blob", func(b []byte) []byte { return b[:len(b)/2] }, false},
+		"a value less one":  {".blob", func(b []byte) []byte { return b[:len(b)-1] }, false},
+		"no value":          {".blob", nil, false},
+		"a table's start":   {".sst", flip(func(int) int { return 0 }), true},
+		"a table's middle":  {".sst", flip(func(n int) int { return n / 2 }), true},
+		"a table's end":     {".sst", flip(func(n int) int { return n - 1 }), true},
+		"a cut table":       {".sst", func(b []byte) []byte { return b[:len(b)/2] }, true},
+		"no table":          {".sst", nil, true},
+		"a manifest's head": {"MANIFEST", flip(func(int) int { return 10 }), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := vfs.NewMem()
+			s := openOn(t, disk, 1<<24)
+			data := make([]byte, 4<<20) // pebble would look for a flipped bit in it for minutes.
+			rand.NewChaCha8([32]byte{}).Read(data)
+			cid := wire.SumCID(data)
+			must(t, s.Put(cid, data), s.Close())
+			must(t, openOn(t, disk, 1<<24).Close()) // Moves everything from the log to tables, and the block to a file beside them.
+			change(t, disk, c.suffix, c.change)
 
-	damage(t, fs, ".blob")
-	s = openOn(t, fs, 1<<20)
-	if got, err := s.Get(cid); err == nil || errors.Is(err, block.ErrNotFound) {
-		t.Errorf("Get returned %d bytes and %v, want that they are damaged", len(got), err)
+			s, err := Open(Options{Folder: "db", Self: self, MaxBlockBytes: 1 << 24, FileSystem: disk})
+			if c.closed {
+				if !errors.Is(err, ErrCorrupt) {
+					t.Errorf("Open returned %v, want ErrCorrupt", err)
+				}
+				return
+			}
+			must(t, err)
+			if got, err := s.Get(cid); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), ".blob") {
+				t.Errorf("Get returned %d bytes and %v, want ErrCorrupt and which file", len(got), err)
+			}
+			if c.change == nil { // pebble panicked, and does not let go of what it read.
+				return
+			}
+			if err := s.PutRelease(0, []byte("release")); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("a change after that returned %v, want ErrCorrupt", err)
+			}
+			must(t, s.Close())
+		})
+	}
+}
+
+// Damage that the database meets in the background, while it moves values together, ends nothing.
+func TestDamageInBackground(t *testing.T) {
+	disk := vfs.NewMem()
+	s := openOn(t, disk, 1<<24)
+	put := func(i int) error {
+		data := bytes.Repeat([]byte{byte(i)}, 2*separateBytes)
+		return errors.Join(s.Put(wire.SumCID(data), data), s.db.Flush(), s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
+	}
+	must(t, put(0), s.Close())
+	change(t, disk, ".blob", func(b []byte) []byte { return b[:len(b)-1] })
+	s = openOn(t, disk, 1<<24)
+	var err error
+	for i := 1; i < 64 && err == nil; i++ { // Values in many files are moved into one sooner or later.
+		err = put(i)
+	}
+	if !errors.Is(err, ErrCorrupt) {
+		t.Errorf("the compaction returned %v, want ErrCorrupt", err)
+	}
+	if err := s.PutRelease(0, []byte("release")); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a change after that returned %v, want ErrCorrupt", err)
 	}
 	must(t, s.Close())
-
-	damage(t, fs, ".sst")
-	if s, err := Open(Options{Folder: "db", MaxBlockBytes: 1 << 20, FileSystem: fs}); err == nil {
-		must(t, s.Close())
-		t.Error("a database with damaged tables was opened")
-	}
 }
 
 // A disk that is full while the database opens and moves its log to tables is an error, not a wait without an end.
@@ -59,29 +122,32 @@ func TestOpenOnFullDisk(t *testing.T) {
 	}
 }
 
-// damage overwrites some bytes in the middle of every file with a suffix.
-func damage(t *testing.T, fs vfs.FS, suffix string) {
+// change changes every file with some part of a name; a nil function removes it.
+func change(t *testing.T, disk vfs.FS, part string, with func([]byte) []byte) {
 	t.Helper()
-	names, err := fs.List("db")
+	names, err := disk.List("db")
 	must(t, err)
-	damaged := 0
+	changed := 0
 	for _, name := range names {
-		if !strings.HasSuffix(name, suffix) {
+		if !strings.Contains(name, part) || strings.HasPrefix(name, "marker") {
 			continue
 		}
-		path := fs.PathJoin("db", name)
-		f, err := fs.Open(path)
+		changed++
+		path := disk.PathJoin("db", name)
+		if with == nil {
+			must(t, disk.Remove(path))
+			continue
+		}
+		f, err := disk.Open(path)
 		must(t, err)
 		data, err := io.ReadAll(f)
 		must(t, errors.Join(err, f.Close()))
-		copy(data[len(data)/2:], "damaged")
-		g, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+		g, err := disk.Create(path, vfs.WriteCategoryUnspecified)
 		must(t, err)
-		_, err = g.Write(data)
+		_, err = g.Write(with(data))
 		must(t, errors.Join(err, g.Sync(), g.Close()))
-		damaged++
 	}
-	if damaged == 0 {
-		t.Fatalf("no %s files among %q", suffix, names)
+	if changed == 0 {
+		t.Fatalf("no %s files among %q", part, names)
 	}
 }

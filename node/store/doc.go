@@ -21,6 +21,7 @@
 //     was consumed and adds the release in one batch.
 //  3. Concurrent durable changes share a sync of the log.
 //  4. Once the disk fails a write, the store takes no more changes ([ErrFailed]): nothing is confirmed that might be lost.
+//     So it is once it meets damage ([ErrCorrupt]), which is an error for whoever reads what is damaged.
 //  5. Every method is safe for concurrent use, and none may be called after Close.
 //
 // A database belongs to one network (see [Store.Bind]) and has a schema number; a newer one is refused with

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -43,7 +42,7 @@ type Store struct {
 	mu sync.Mutex
 	// The state below follows from the database and is kept in memory because each change needs it. Guarded by mu.
 	state
-	failed *atomic.Bool // the database takes no more changes
+	failed *failure
 }
 
 // bounds are what changes need to know that is set by Open and never change.
@@ -78,7 +77,6 @@ func Open(o Options) (*Store, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	options := &pebble.Options{
-		FS:     o.FileSystem,
 		Logger: databaseLog{o.Log},
 		// Fixed at a version that this program's pebble and all later ones read.
 		FormatMajorVersion: pebble.FormatValueSeparation,
@@ -90,10 +88,11 @@ func Open(o Options) (*Store, error) {
 			Enabled: true, MinimumSize: separateBytes, MaxBlobReferenceDepth: 10, RewriteMinimumAge: time.Minute, TargetGarbageRatio: 0.2,
 		}
 	}
-	failed := new(atomic.Bool)
+	failed := &failure{log: o.Log}
+	options.FS = guard{o.FileSystem, failed.damaged}
 	db, err := openDatabase(o, options, failed)
 	if err != nil {
-		return nil, fmt.Errorf("open database %s: %w", o.Folder, err)
+		return nil, fmt.Errorf("open database %s: %w", o.Folder, corrupt(err))
 	}
 	s := &Store{db: db, failed: failed, bounds: bounds{o.Self, o.MaxBlockBytes, maxOwn, maxOthers}}
 	if err := s.start(); err != nil {
@@ -107,15 +106,14 @@ func Open(o Options) (*Store, error) {
 // Without listeners, pebble ends the process or hangs when it meets damage, and tries again for ever, without a pause,
 // what it cannot write in the background. It also does so while it opens, and has no way to be told to stop: then the
 // goroutine that opens is left behind, and closes the database if it is ever done.
-func openDatabase(o Options, options *pebble.Options, failed *atomic.Bool) (*pebble.DB, error) {
+func openDatabase(o Options, options *pebble.Options, failed *failure) (*pebble.DB, error) {
 	broken := make(chan error, 1)
 	options.EventListener = &pebble.EventListener{
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
-			failed.Store(true)
-			o.Log.Error("the database is damaged; restore the data folder from a backup, or use another one", "details", i.Details)
+			_ = failed.damaged(fmt.Sprint(i.Details)) // Whoever reads it is told by pebble.
 		},
 		BackgroundError: func(err error) {
-			if failed.Swap(true) {
+			if !failed.set(fmt.Errorf("%w: %w", ErrFailed, err)) {
 				return
 			}
 			o.Log.Warn("the database failed in the background", "error", err)
@@ -167,40 +165,49 @@ func (s *Store) Close() error {
 
 // get returns a copy of a value; ok is false if there is none.
 func get(r pebble.Reader, k []byte) (value []byte, ok bool, err error) {
+	defer recoverDamage(&err)
 	v, closer, err := r.Get(k)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("read database: %w", err)
+		return nil, false, readError(err)
 	}
 	value = append([]byte{}, v...)
-	return value, true, closer.Close()
+	if err := closer.Close(); err != nil { // A value that could not be read is an error here.
+		return nil, false, readError(err)
+	}
+	return value, true, nil
 }
 
 // has says whether a key exists.
-func has(r pebble.Reader, k []byte) (bool, error) {
+func has(r pebble.Reader, k []byte) (there bool, err error) {
+	defer recoverDamage(&err)
 	_, closer, err := r.Get(k)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read database: %w", err)
+		return false, readError(err)
 	}
-	return true, closer.Close()
+	if err := closer.Close(); err != nil {
+		return false, readError(err)
+	}
+	return true, nil
 }
 
 // scan calls visit for the keys from lower to before upper, in order, until it returns false or an error. The slices
 // are valid during the call.
-func scan(r pebble.Reader, lower, upper []byte, visit func(k, v []byte) (bool, error)) error {
+func scan(r pebble.Reader, lower, upper []byte, visit func(k, v []byte) (bool, error)) (err error) {
+	defer recoverDamage(&err)
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return fmt.Errorf("read database: %w", err)
+		return readError(err)
 	}
 	for ok := it.First(); ok; ok = it.Next() {
 		v, err := it.ValueAndErr()
 		if err != nil {
-			return errors.Join(fmt.Errorf("read database: %w", err), it.Close())
+			return errors.Join(readError(err), it.Close())
 		}
 		more, err := visit(it.Key(), v)
 		if err != nil {
@@ -211,7 +218,7 @@ func scan(r pebble.Reader, lower, upper []byte, visit func(k, v []byte) (bool, e
 		}
 	}
 	if err := it.Close(); err != nil {
-		return fmt.Errorf("read database: %w", err)
+		return readError(err)
 	}
 	return nil
 }
@@ -223,16 +230,17 @@ func scanPrefix(r pebble.Reader, prefix []byte, visit func(k, v []byte) (bool, e
 
 // last returns the greatest key with a prefix and its value.
 func last(r pebble.Reader, prefix []byte) (k, v []byte, err error) {
+	defer recoverDamage(&err)
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	if err != nil {
-		return nil, nil, fmt.Errorf("read database: %w", err)
+		return nil, nil, readError(err)
 	}
 	if it.Last() {
 		value, valueErr := it.ValueAndErr()
 		k, v, err = append([]byte{}, it.Key()...), append([]byte{}, value...), valueErr
 	}
 	if err := errors.Join(err, it.Close()); err != nil {
-		return nil, nil, fmt.Errorf("read database: %w", err)
+		return nil, nil, readError(err)
 	}
 	return k, v, nil
 }

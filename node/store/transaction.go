@@ -25,10 +25,6 @@ const (
 	durable durability = true
 )
 
-// ErrFailed says that the database could not be written before and takes no more changes: what is on disk is sound, but
-// it is not known which of the latest changes it has. The process restarts to find out.
-var ErrFailed = errors.New("the database failed; free some disk space or check the disk, and start again")
-
 // update builds a change and applies it, one change after the other, and then waits until it is durable, many changes
 // together: the log is synced once for all that were applied while the previous sync ran. If build returns an error
 // nothing changes.
@@ -47,16 +43,17 @@ func (s *Store) update(d durability, build func(*transaction) error) (err error)
 
 // fail makes the store refuse every later change.
 func (s *Store) fail(err error) error {
-	s.failed.Store(true)
-	return fmt.Errorf("%w: %w", ErrFailed, err)
+	err = fmt.Errorf("%w: %w", ErrFailed, err)
+	s.failed.set(err)
+	return err
 }
 
 // apply does the part of update that changes take turns for. It returns a nil transaction if nothing was written.
 func (s *Store) apply(d durability, build func(*transaction) error) (*transaction, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed.Load() {
-		return nil, ErrFailed
+	if err := s.failed.why(); err != nil {
+		return nil, err
 	}
 	t := &transaction{Batch: s.db.NewIndexedBatch(), state: s.state, bounds: s.bounds}
 	if err := build(t); err != nil {
