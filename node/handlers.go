@@ -1,6 +1,9 @@
 package node
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -9,8 +12,17 @@ import (
 // evaluations of them may still be of use.
 const keptVersions = 64
 
-// onRelease follows a release of another peer. p2p has verified its signature, network and signer.
+// errOvertaken ends a learner that heard of a newer release than its own. It cannot go on from there, because it does not
+// have what that release was trained with, and nodes would not follow what it makes instead.
+var errOvertaken = errors.New("another learner released a newer version of this network")
+
+// onRelease follows a release of another peer. p2p has verified its signature, network and signer. A learner follows
+// nobody: whatever it does not know was made by another one.
 func (n *Node) onRelease(r wire.SignedRelease) {
+	if n.trainer != nil {
+		n.fail("learner", n.overtaken(r))
+		return
+	}
 	if err := n.follow(r); err != nil {
 		n.log.Warn("a release is not followed", "version", r.Version, "signer", r.Signer, "error", err)
 		n.events.Publish(api.Event{Type: api.EventProblem, Problem: &api.ProblemEvent{Message: err.Error()}})
@@ -38,6 +50,34 @@ func (n *Node) follow(r wire.SignedRelease) error {
 		}
 	}
 	return nil
+}
+
+// overtaken says that a release was made elsewhere, and what to do.
+func (n *Node) overtaken(r wire.SignedRelease) error {
+	own := "none was made here"
+	if head := n.trainer.learner.Status().Head; head.ID.Defined() {
+		own = fmt.Sprintf("the newest made here is %d", head.Version)
+	}
+	if r.Signer == n.key.Peer() {
+		return fmt.Errorf("%w: version %d, signed with this learner's own key; %s. "+
+			"This data folder is an old copy, or a copy of it runs elsewhere: run the learner on the newest copy alone", errOvertaken, r.Version, own)
+	}
+	return fmt.Errorf("%w: version %d by %s; %s. Run one learner of a network at a time", errOvertaken, r.Version, r.Signer, own)
+}
+
+// onFork says that a version has two releases, once for each version. The node stays with the one that it has.
+func (n *Node) onFork(r wire.SignedRelease) {
+	n.mu.Lock()
+	told := r.Version < n.forked
+	n.forked = max(n.forked, r.Version+1)
+	n.mu.Unlock()
+	if told {
+		return
+	}
+	message := fmt.Sprintf("version %d has two releases, the other one signed by %s: its learner runs twice, on copies of one data folder, "+
+		"or was started from an old copy; one of them has to stop. This node stays with the release that it saw first", r.Version, r.Signer)
+	n.log.Warn(message, "other", r.ID)
+	n.events.Publish(api.Event{Type: api.EventProblem, Problem: &api.ProblemEvent{Message: message}})
 }
 
 // head is the newest release that is followed; nil before the first.

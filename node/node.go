@@ -52,9 +52,11 @@ type Node struct {
 
 	stop     chan struct{} // closed by Shutdown
 	stopOnce sync.Once
+	failed   chan *partError // capacity 1; ends Run
 
-	mu    sync.Mutex
-	chain chain // guarded by mu
+	mu     sync.Mutex
+	chain  chain  // guarded by mu
+	forked uint64 // guarded by mu; forks below this version were told
 }
 
 // New makes a node as the package comment says. A node that has to ask others for the charter does so until ctx ends.
@@ -62,7 +64,7 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	n := &Node{options: o, log: o.Log, started: time.Now(), stop: make(chan struct{}), environments: o.Environments}
+	n := &Node{options: o, log: o.Log, started: time.Now(), stop: make(chan struct{}), failed: make(chan *partError, 1), environments: o.Environments}
 	if err := n.open(ctx); err != nil {
 		return nil, fmt.Errorf("start node: %w", errors.Join(err, n.Close()))
 	}
@@ -277,6 +279,7 @@ func (n *Node) openNetwork(ctx context.Context, private ed25519.PrivateKey) (*p2
 		Head:           n.store,
 		OnRelease:      n.onRelease,
 		OnAnnouncement: n.onAnnouncement,
+		OnFork:         n.onFork,
 		AgentVersion:   n.agentVersion(),
 		Log:            n.log,
 		Seed:           n.options.Seed,

@@ -61,6 +61,8 @@ func (n *Node) Run(ctx context.Context) error {
 
 	select {
 	case <-ctx.Done():
+	case err := <-n.failed:
+		cancel(err)
 	case <-n.stop:
 		cancel(nil)
 	}
@@ -71,6 +73,14 @@ func (n *Node) Run(ctx context.Context) error {
 		return fmt.Errorf("node: %w", failed)
 	}
 	return nil
+}
+
+// fail makes Run end with the failure of a part, unless another one came first. It does not block.
+func (n *Node) fail(part string, err error) {
+	select {
+	case n.failed <- &partError{part, err}:
+	default:
+	}
 }
 
 // runLearner trains until the chain is final and evaluated.

@@ -129,7 +129,9 @@ func (p publisher) Publish(ctx context.Context, r wire.SignedRelease, s *policy.
 	if err := n.store.PutPinned(incomingSet, data); err != nil {
 		return err
 	}
-	if err := n.follow(r); err != nil && !errors.Is(err, errOld) {
+	if err := n.follow(r); errors.Is(err, errOld) && n.head().ID != r.ID {
+		return n.overtaken(*n.head())
+	} else if err != nil && !errors.Is(err, errOld) {
 		return fmt.Errorf("publish version %d: %w", r.Version, err)
 	}
 	if err := n.policies.install(ctx, r, s, cids, time.Now()); err != nil {

@@ -61,6 +61,9 @@ type Config struct {
 	OnRelease      func(wire.SignedRelease)
 	OnAnnouncement func(wire.SignedAnnouncement)
 	OnPresence     func(wire.SignedPresence)
+	// OnFork receives releases of which Head has another one of the same version: a learner signed two. It is called
+	// like the others, but may get a release more than once. Optional.
+	OnFork func(wire.SignedRelease)
 
 	// Score is a peer's standing in the node's eyes, from -100 (cheats) to 100 (verified work), and 0 for unknown; it
 	// is the application's part of the gossip score. Called often and concurrently. Optional.

@@ -20,6 +20,7 @@ type intake struct {
 	onRelease      func(wire.SignedRelease)
 	onAnnouncement func(wire.SignedAnnouncement)
 	onPresence     func(wire.SignedPresence)
+	onFork         func(wire.SignedRelease)
 }
 
 // release hands a release over, unless the node has its version.
@@ -28,6 +29,15 @@ func (in *intake) release(r wire.SignedRelease) {
 	defer in.mu.Unlock()
 	if r.Version >= in.view.NextRelease() && in.onRelease != nil {
 		in.onRelease(r)
+	}
+}
+
+// fork hands a second release of a version over.
+func (in *intake) fork(r wire.SignedRelease) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.onFork != nil {
+		in.onFork(r)
 	}
 }
 
@@ -76,6 +86,19 @@ func (v view) NextRelease() uint64 {
 		return 1
 	}
 	return 0
+}
+
+// Release implements gossip.View.
+func (v view) Release(version uint64) wire.CID {
+	found, err := v.source.Releases(version, 1)
+	if err != nil || len(found) == 0 {
+		return wire.CID{}
+	}
+	r, err := wire.OpenRelease(found[0])
+	if err != nil || r.Version != version {
+		return wire.CID{}
+	}
+	return r.ID
 }
 
 // Announced implements gossip.View.

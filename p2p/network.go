@@ -117,6 +117,7 @@ func (n *Network) assemble(bootstraps []peer.AddrInfo) error {
 	n.intake = &intake{
 		view: v, memory: memory, seen: n.members.heard,
 		onRelease: cfg.OnRelease, onAnnouncement: cfg.OnAnnouncement, onPresence: cfg.OnPresence,
+		onFork: cfg.OnFork,
 	}
 	n.heads = head.Serve(n.host, cfg.Network, cfg.Head)
 	n.blocks = block.New(n.host, cfg.Blocks, block.Options{
@@ -128,6 +129,7 @@ func (n *Network) assemble(bootstraps []peer.AddrInfo) error {
 		OnRelease:      n.intake.release,
 		OnAnnouncement: func(a wire.SignedAnnouncement) { n.intake.announcement(a) },
 		OnPresence:     n.intake.presence,
+		OnFork:         n.intake.fork,
 	})
 	if err != nil {
 		return err

@@ -112,8 +112,11 @@ func (p *puller) takeReleases(records [][]byte) (newest uint64, err error) {
 			return 0, fmt.Errorf("%w: a release: %s", errBadRecord, reason)
 		}
 		newest = max(newest, r.Version)
-		if reason == gossip.Accepted {
+		switch reason {
+		case gossip.Accepted:
 			p.intake.release(r)
+		case gossip.Forked:
+			p.intake.fork(r)
 		}
 	}
 	return newest, nil

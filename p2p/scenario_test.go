@@ -3,6 +3,8 @@ package p2p_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,4 +132,49 @@ func hasAll(n *node, announced []wire.SignedAnnouncement) bool {
 		}
 	}
 	return true
+}
+
+// A learner whose data folder was copied signs two releases of one version. Nodes keep the one that they have, and are
+// told of the other one.
+func TestForkIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 90)
+		defer w.close()
+		learner := w.add()
+		var mu sync.Mutex
+		told := make(map[int][]wire.CID) // By node.
+		for i := 1; i <= 3; i++ {
+			w.add(func(c *p2p.Config) {
+				c.OnFork = func(r wire.SignedRelease) {
+					mu.Lock()
+					defer mu.Unlock()
+					told[i] = append(told[i], r.ID)
+				}
+			})
+		}
+		w.waitFor("everybody is connected to the learner", time.Minute, func() bool { return learner.Stats().Members == 3 })
+		first := learner.release()
+		for _, n := range w.nodes {
+			w.waitFor("the release arrives", time.Minute, func() bool { return n.source.nextVersion() == 1 })
+		}
+		second, err := wire.SignRelease(learner.key, wire.Release{
+			Network: w.network, Created: signedAt(9), Policy: first.Policy,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		learner.publish(learner.PublishRelease, second.Raw)
+		learner.publish(learner.PublishRelease, first.Raw)
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		for i := 1; i <= 3; i++ {
+			if !slices.Equal(told[i], []wire.CID{second.ID}) {
+				t.Errorf("node %d was told of %v, want %v", i, told[i], second.ID)
+			}
+			if n := w.nodes[i]; n.source.nextVersion() != 1 || n.source.releases[0].ID != first.ID {
+				t.Errorf("node %d did not stay with the release that it had", i)
+			}
+		}
+	})
 }

@@ -50,6 +50,8 @@ type Config struct {
 	OnRelease      func(wire.SignedRelease)
 	OnAnnouncement func(wire.SignedAnnouncement)
 	OnPresence     func(wire.SignedPresence)
+	// OnFork receives releases that are Forked, from the goroutines that check records. Optional.
+	OnFork func(wire.SignedRelease)
 }
 
 // Gossip is a node's part in the topics of one network. It is safe for concurrent use.
@@ -74,6 +76,9 @@ func Topic(network wire.CID, kind Kind) string {
 func Join(cfg Config) (*Gossip, error) {
 	if cfg.Score == nil {
 		cfg.Score = func(peer.ID) float64 { return 0 }
+	}
+	if cfg.OnFork == nil {
+		cfg.OnFork = func(wire.SignedRelease) {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Gossip{cfg: cfg, cancel: cancel}
@@ -148,7 +153,11 @@ func (g *Gossip) validator(kind Kind) pubsub.ValidatorEx {
 func (g *Gossip) judge(kind Kind, now time.Time, raw []byte) (record any, reason Reason) {
 	switch kind {
 	case Release:
-		return g.cfg.Rules.Release(g.cfg.View, raw)
+		r, reason := g.cfg.Rules.Release(g.cfg.View, raw)
+		if reason == Forked {
+			g.cfg.OnFork(r)
+		}
+		return r, reason
 	case Announcement:
 		a, reason := g.cfg.Rules.Announcement(g.cfg.View, raw)
 		if reason == Accepted && !g.cfg.Memory.Allow(kind, a.Signer, now) {

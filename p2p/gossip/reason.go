@@ -20,6 +20,7 @@ const (
 	NewerFormat    Reason = "newer_format"    // Written by a newer program; this one needs an upgrade.
 	Duplicate      Reason = "duplicate"       // Seen before.
 	Stale          Reason = "stale"           // Overtaken: an old version, an old sign of life.
+	Forked         Reason = "forked"          // A release of a version of which this node has another release.
 	UnknownVersion Reason = "unknown_version" // For a release that this node does not have yet.
 	RateLimited    Reason = "rate_limited"    // More of one peer at once than is passed on.
 	TooFarAhead    Reason = "too_far_ahead"   // A sequence far beyond the last one seen without gaps.
@@ -28,7 +29,7 @@ const (
 // Reasons lists all reasons.
 var Reasons = [...]Reason{
 	Accepted, Oversized, Malformed, BadSignature, OtherNetwork, NotALearner,
-	NewerFormat, Duplicate, Stale, UnknownVersion, RateLimited, TooFarAhead,
+	NewerFormat, Duplicate, Stale, Forked, UnknownVersion, RateLimited, TooFarAhead,
 }
 
 // Rejects reports whether the reason is held against whoever passed the record on.

@@ -29,6 +29,8 @@ type View interface {
 	Head() uint64
 	// NextRelease is the first version that the node does not have: Head()+1, or 0 when it has none.
 	NextRelease() uint64
+	// Release is the id of the release that the node has of a version; undefined when it has none.
+	Release(version uint64) wire.CID
 	// Announced says what is known of one announcement: Accepted when it is new, else Duplicate or TooFarAhead.
 	Announced(peer wire.PeerID, sequence uint64) Reason
 	// LastPresence is the time in the newest sign of life of a peer, zero when there was none.
@@ -40,6 +42,9 @@ func (r *Rules) Release(v View, raw []byte) (wire.SignedRelease, Reason) {
 	rel, reason := r.openRelease(raw)
 	if reason == Accepted && rel.Version < v.NextRelease() {
 		reason = Stale
+		if known := v.Release(rel.Version); known.Defined() && known != rel.ID {
+			reason = Forked
+		}
 	}
 	return rel, reason
 }

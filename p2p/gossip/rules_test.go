@@ -16,10 +16,12 @@ type fixedView struct {
 	head, next uint64
 	announced  gossip.Reason
 	presence   time.Time
+	releases   map[uint64]wire.CID
 }
 
 func (v fixedView) Head() uint64                                { return v.head }
 func (v fixedView) NextRelease() uint64                         { return v.next }
+func (v fixedView) Release(version uint64) wire.CID             { return v.releases[version] }
 func (v fixedView) Announced(wire.PeerID, uint64) gossip.Reason { return v.announced }
 func (v fixedView) LastPresence(wire.PeerID) time.Time          { return v.presence }
 
@@ -113,6 +115,8 @@ func TestRulesForReleases(t *testing.T) {
 		{"a version further on", view, release(t, learner, network, 50), gossip.Accepted},
 		{"the newest version again", view, release(t, learner, network, 4), gossip.Stale},
 		{"an old version", view, release(t, learner, network, 0), gossip.Stale},
+		{"a second release of a version", fixedView{head: 4, next: 5, releases: map[uint64]wire.CID{4: other}}, release(t, learner, network, 4), gossip.Forked},
+		{"a release that the node has", fixedView{head: 4, next: 5, releases: map[uint64]wire.CID{4: wire.SumCID(release(t, learner, network, 4))}}, release(t, learner, network, 4), gossip.Stale},
 		{"the first version", fixedView{}, release(t, learner, network, 0), gossip.Accepted},
 		{"the first version again", fixedView{next: 1}, release(t, learner, network, 0), gossip.Stale},
 		{"another network", view, release(t, learner, other, 5), gossip.OtherNetwork},
