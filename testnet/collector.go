@@ -132,9 +132,13 @@ func (c *Collector) stepped(at time.Time, s *api.StepEvent) {
 	step := report.TrainingStep{
 		Version: s.Version, Seconds: at.Sub(c.started).Seconds(),
 		Groups: s.Groups, ZeroVariance: s.Drops[string(learner.ZeroVariance)], Rollouts: s.Rollouts, Tokens: s.Tokens,
-		Reward: s.RewardMean, ClipFraction: s.Clipped, Entropy: s.Entropy, KLBehaviour: s.KL, GradNorm: s.GradientNorm,
+		ClipFraction: s.Clipped, Entropy: s.Entropy, KLBehaviour: s.KL, GradNorm: s.GradientNorm,
 		WaitedSeconds: s.WaitedSeconds, TrainedSeconds: s.TrainedSeconds,
 		AcceptedRollouts: c.accepted,
+	}
+	if s.Rollouts > 0 {
+		reward := s.RewardMean
+		step.Reward = &reward
 	}
 	for lag, n := range s.Lags {
 		step.Lag = count(step.Lag, lag, n)
@@ -216,8 +220,7 @@ func (c *Collector) Done() bool {
 // Reached says whether the run did what it was for: every measure from some version on, the newest included, is at
 // least the target. Without a target there is nothing to miss.
 func (c *Collector) Reached() bool {
-	_, ok := report.Settled(c.Evaluations(), c.target)
-	return ok || c.target == 0
+	return c.target == 0 || report.Settled(c.Evaluations(), c.target) != nil
 }
 
 // Bundles returns the accepted evaluation bundles of a version, by CID.
@@ -231,15 +234,7 @@ func (c *Collector) Fill(r *report.Report, now time.Time) {
 	r.RolloutsRefused, r.RolloutsDropped = maps.Clone(c.refused), maps.Clone(c.dropped)
 	r.EventsMissed = c.missed
 	r.TrainingSteps = slices.Clone(c.steps)
-	r.Evaluations = c.Evaluations()
-	if seconds, ok := report.Settled(r.Evaluations, c.target); ok && c.target > 0 {
-		r.SecondsToTarget = &seconds
-	}
-	if n := len(r.Evaluations); n > 0 {
-		first, last := r.Evaluations[0], r.Evaluations[n-1]
-		r.HeldOut = report.Change{Start: first.Sampled, End: last.Sampled}
-		r.Greedy = report.Change{Start: first.Greedy, End: last.Greedy}
-	}
+	r.Measure(c.Evaluations())
 	for i := range r.Peers {
 		r.Peers[i].Rollouts = c.byPeer[r.Peers[i].ID]
 	}

@@ -59,15 +59,19 @@ func TestCollectorCountsRolloutsByFate(t *testing.T) {
 		Version: 1, Groups: 2, Learned: 1, Rollouts: 15, RewardMean: 0.4, Lags: map[uint64]int{0: 1, 2: 1},
 		Drops: map[string]int{"zero_variance": 1, "stale_at_use": 2},
 	}})
+	s.say(api.Event{Step: &api.StepEvent{Version: 2}}) // ends the chain, with nothing to learn from
+	reward := 0.4
 	r := report.Report{Peers: []report.Peer{{ID: "b", Role: "rollout"}, {ID: "a", Role: "rollout"}, {ID: "l", Role: "learner"}}}
 	s.Fill(&r, s.at)
 	want := report.Report{
-		Started: s.started, Seconds: 6, Target: 0.95, Steps: 1,
+		Started: s.started, Seconds: 7, Target: 0.95, Steps: 2,
 		Peers:            []report.Peer{{ID: "l", Role: "learner"}, {ID: "a", Role: "rollout", Rollouts: 8}, {ID: "b", Role: "rollout", Rollouts: 8}},
 		RolloutsAccepted: 16, RolloutsRefused: map[string]uint64{"stale": 8},
 		RolloutsDropped: map[string]uint64{"zero_variance": 8, "stale_at_use": 16}, RolloutsTrained: 15,
 		TrainingSteps: []report.TrainingStep{{
-			Version: 1, Seconds: 6, Groups: 2, ZeroVariance: 1, Rollouts: 15, Reward: 0.4, Lag: []int{1, 0, 1}, AcceptedRollouts: 16,
+			Version: 1, Seconds: 6, Groups: 2, ZeroVariance: 1, Rollouts: 15, Reward: &reward, Lag: []int{1, 0, 1}, AcceptedRollouts: 16,
+		}, {
+			Version: 2, Seconds: 7, AcceptedRollouts: 16,
 		}},
 	}
 	if diff := cmp.Diff(want, r, cmpopts.EquateEmpty()); diff != "" {
@@ -167,6 +171,9 @@ func TestProgressRatesForgetOldWork(t *testing.T) {
 		s.verdict("a", "train", 0, "accepted")
 	}
 	p := s.Progress(s.at, 3)
+	if p.Reward != nil {
+		t.Errorf("a reward of %v before the first step", *p.Reward)
+	}
 	if p.Accepted != 80 || p.Peers != 3 {
 		t.Errorf("accepted %d of %d peers", p.Accepted, p.Peers)
 	}

@@ -25,8 +25,8 @@ type Progress struct {
 	Refused  map[string]uint64
 	// Lag counts the consumed groups by lag.
 	Lag []int
-	// Reward is the mean return of the rollouts that the newest step consumed.
-	Reward      float64
+	// Reward is the mean return of the rollouts that the newest step consumed; nil before the first, and if it had none.
+	Reward      *float64
 	Evaluations []report.Evaluation
 	Target      float64
 }

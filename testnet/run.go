@@ -133,7 +133,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 		Reached: r.collector.Reached() && (watched == nil || errors.Is(watched, errTimeout)), Interrupted: ctx.Err() != nil,
 		TimedOut: errors.Is(watched, errTimeout),
 	}
-	r.report(&result.Report, ended)
+	r.report(&result.Report, ended, r.end(ctx, watched))
 	if err := report.Write(r.Dir, &result.Report); err != nil {
 		return nil, err
 	}
@@ -197,6 +197,22 @@ func (r *run) watch(ctx context.Context) error {
 	}
 }
 
+// end is why the run ended, by what watch returned.
+func (r *run) end(ctx context.Context, watched error) report.End {
+	steps := uint64(r.Settings.Learner.Steps)
+	switch {
+	case watched == nil && steps > 0 && r.collector.head.Version >= steps:
+		return report.EndSteps
+	case watched == nil:
+		return report.EndTarget
+	case errors.Is(watched, errTimeout):
+		return report.EndTimeout
+	case ctx.Err() != nil:
+		return report.EndInterrupt
+	}
+	return report.EndFailure
+}
+
 // newest is the newest version that was measured.
 func (r *run) newest() uint64 {
 	list := r.collector.Evaluations()
@@ -218,8 +234,9 @@ func (r *run) quote(ctx context.Context, version uint64) {
 }
 
 // report fills in the run's report.
-func (r *run) report(out *report.Report, ended time.Time) {
+func (r *run) report(out *report.Report, ended time.Time, why report.End) {
 	*out = report.Report{
+		End:    why,
 		Schema: report.Schema, Version: r.Version, Command: r.Command, Seed: r.Seed,
 		Network: r.network.id, Environment: r.Environment, Examples: r.examples,
 	}

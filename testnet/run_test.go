@@ -6,8 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/lightswarm/lightswarm/node/api"
+	"github.com/lightswarm/lightswarm/testnet/report"
 )
 
 // A run that is interrupted in the middle still stops every node, leaves no goroutine behind and writes its report.
@@ -30,8 +34,8 @@ func TestInterruptedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := result.Report
-	if !result.Interrupted || result.TimedOut || result.Reached {
-		t.Errorf("interrupted %v, timed out %v, reached %v", result.Interrupted, result.TimedOut, result.Reached)
+	if !result.Interrupted || result.TimedOut || result.Reached || r.End != report.EndInterrupt {
+		t.Errorf("interrupted %v, timed out %v, reached %v, ended by %s", result.Interrupted, result.TimedOut, result.Reached, r.End)
 	}
 	if r.Steps < 1 || len(r.Peers) != 3 || r.HeldOut.Start.Tasks != 256 || len(r.Examples) < o.Examples {
 		t.Errorf("%d steps, %d peers, %d tasks measured, %d examples", r.Steps, len(r.Peers), r.HeldOut.Start.Tasks, len(r.Examples))
@@ -39,6 +43,32 @@ func TestInterruptedRun(t *testing.T) {
 	for _, name := range []string{"report.json", "report.html", "log.txt"} {
 		if _, err := os.Stat(filepath.Join(o.Dir, name)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+func TestEndOfARun(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		steps   int
+		ctx     context.Context
+		watched error
+		want    report.End
+	}{
+		{0, t.Context(), nil, report.EndTarget},
+		{7, t.Context(), nil, report.EndTarget},
+		{6, t.Context(), nil, report.EndSteps},
+		{6, t.Context(), errTimeout, report.EndTimeout},
+		{6, cancelled, context.Canceled, report.EndInterrupt},
+		{6, cancelled, nil, report.EndSteps}, // the interrupt came too late
+		{6, t.Context(), errEnded, report.EndFailure},
+	} {
+		r := &run{Options: DefaultOptions(), collector: NewCollector(time.Now(), 8, 0.95)}
+		r.Settings.Learner.Steps = c.steps
+		r.collector.Add("learner", api.Event{Release: &api.Release{Version: 6, Final: true}})
+		if got := r.end(c.ctx, c.watched); got != c.want {
+			t.Errorf("%d steps, %v: ended by %s, want %s", c.steps, c.watched, got, c.want)
 		}
 	}
 }

@@ -20,11 +20,21 @@ import (
 
 // testnetResult is what `testnet --json` prints. Package report defines every figure.
 type testnetResult struct {
-	Reached          bool              `json:"reached"`
-	HeldOutStart     float64           `json:"held_out_start"`
-	HeldOutEnd       float64           `json:"held_out_end"`
-	GreedyStart      float64           `json:"greedy_start"`
-	GreedyEnd        float64           `json:"greedy_end"`
+	Reached      bool    `json:"reached"`
+	HeldOutStart float64 `json:"held_out_start"`
+	HeldOutEnd   float64 `json:"held_out_end"`
+	GreedyStart  float64 `json:"greedy_start"`
+	GreedyEnd    float64 `json:"greedy_end"`
+	// The versions that these are of; null where the figure was not measured.
+	HeldOutStartVersion *uint64 `json:"held_out_start_version"`
+	HeldOutEndVersion   *uint64 `json:"held_out_end_version"`
+	GreedyStartVersion  *uint64 `json:"greedy_start_version"`
+	GreedyEndVersion    *uint64 `json:"greedy_end_version"`
+	// Best is the best measured version, null without any.
+	BestVersion      *uint64           `json:"best_version"`
+	BestHeldOut      *float64          `json:"best_held_out"`
+	Kept             *report.Kept      `json:"kept"`
+	End              report.End        `json:"end"`
 	Target           float64           `json:"target"`
 	SecondsToTarget  *float64          `json:"seconds_to_target"`
 	Seconds          float64           `json:"seconds"`
@@ -125,9 +135,15 @@ func (p *program) runTestnet(ctx context.Context, o testnet.Options, plain bool)
 		Reached:      result.Reached,
 		HeldOutStart: r.HeldOut.Start.Success, HeldOutEnd: r.HeldOut.End.Success,
 		GreedyStart: r.Greedy.Start.Success, GreedyEnd: r.Greedy.End.Success,
+		HeldOutStartVersion: r.HeldOut.StartVersion, HeldOutEndVersion: r.HeldOut.EndVersion,
+		GreedyStartVersion: r.Greedy.StartVersion, GreedyEndVersion: r.Greedy.EndVersion,
+		Kept: r.Kept, End: r.End,
 		Target: r.Target, SecondsToTarget: r.SecondsToTarget, Seconds: r.Seconds, Steps: r.Steps,
 		RolloutsAccepted: r.RolloutsAccepted, RolloutsRefused: r.RolloutsRefused, RolloutsDropped: r.RolloutsDropped,
 		ReleaseHead: r.ReleaseHead, ReleaseCID: r.ReleaseCID, Network: r.Network, RunDir: o.Dir,
+	}
+	if r.Best != nil {
+		shown.BestVersion, shown.BestHeldOut = &r.Best.Version, &r.Best.Sampled.Success
 	}
 	if err := p.print(shown, func(w io.Writer) { testnetText(w, r, o.Dir) }); err != nil {
 		return err
@@ -145,15 +161,24 @@ func (p *program) runTestnet(ctx context.Context, o testnet.Options, plain bool)
 
 // testnetText says in words what a run showed.
 func testnetText(w io.Writer, r *report.Report, dir string) {
-	fmt.Fprintf(w, "held-out success  %.3f -> %.3f  sampled, %d tasks, 95%% interval %.3f to %.3f\n",
-		r.HeldOut.Start.Success, r.HeldOut.End.Success, r.HeldOut.End.Tasks, r.HeldOut.End.Low, r.HeldOut.End.High)
-	fmt.Fprintf(w, "                  %.3f -> %.3f  greedy\n", r.Greedy.Start.Success, r.Greedy.End.Success)
-	if r.SecondsToTarget != nil {
-		fmt.Fprintf(w, "target            %g from second %.1f on\n", r.Target, *r.SecondsToTarget)
-	} else if r.Target > 0 {
-		fmt.Fprintf(w, "target            %g not reached\n", r.Target)
+	fmt.Fprintf(w, "held-out success  %s\n", change(r.HeldOut, r.HeldOut, "sampled"))
+	if end := r.HeldOut.End; end.Tasks > 0 {
+		fmt.Fprintf(w, "                  %s\n", change(r.Greedy, r.HeldOut, "greedy"))
+		fmt.Fprintf(w, "                  %d tasks; 95%% interval at the end %.3f to %.3f\n", end.Tasks, end.Low, end.High)
+		fmt.Fprintf(w, "best              %.3f at version %d, sampled\n", r.Best.Sampled.Success, r.Best.Version)
 	}
-	fmt.Fprintf(w, "training          %d steps in %.1f s, newest version %d\n", r.Steps, r.Seconds, r.ReleaseHead)
+	if r.Target > 0 {
+		fmt.Fprintf(w, "target            %g %s", r.Target, r.Outcome())
+		if r.SecondsToTarget != nil {
+			fmt.Fprintf(w, ", from second %.1f on", *r.SecondsToTarget)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "training          %d steps in %.1f s, ended by %s; newest version %d", r.Steps, r.Seconds, r.End, r.ReleaseHead)
+	if !r.NewestMeasured() {
+		fmt.Fprint(w, ", not measured")
+	}
+	fmt.Fprintln(w)
 	fmt.Fprintf(w, "rollouts          %d accepted", r.RolloutsAccepted)
 	if refused := live.Counts(r.RolloutsRefused); refused != "" {
 		fmt.Fprintf(w, ", refused: %s", refused)
@@ -162,4 +187,18 @@ func testnetText(w io.Writer, r *report.Report, dir string) {
 		fmt.Fprintf(w, ", not learned from: %s", dropped)
 	}
 	fmt.Fprintf(w, "\nreport            %s\n", filepath.Join(dir, "report.html"))
+}
+
+// change says a measure of two versions, which are those of the sampled one.
+func change(measured, sampled report.Change, how string) string {
+	if sampled.StartVersion == nil {
+		return "not measured"
+	}
+	at := func(r report.Rate, version uint64) string {
+		if r.Tasks == 0 {
+			return fmt.Sprintf("version %d not measured", version)
+		}
+		return fmt.Sprintf("%.3f at version %d", r.Success, version)
+	}
+	return at(measured.Start, *sampled.StartVersion) + " -> " + at(measured.End, *sampled.EndVersion) + ", " + how
 }

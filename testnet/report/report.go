@@ -23,15 +23,21 @@ type Report struct {
 
 	HeldOut Change `json:"held_out"`
 	Greedy  Change `json:"greedy"`
+	// Best is the evaluation with the highest sampled success, of equals the newest; nil without an evaluation. The newest
+	// version may be worse.
+	Best *Evaluation `json:"best,omitempty"`
 
+	// End says why the run ended.
+	End End `json:"end"`
 	// Steps counts training steps; ReleaseHead is the newest version, ReleaseCID its signed release.
 	Steps       int    `json:"steps"`
 	ReleaseHead uint64 `json:"release_head"`
 	ReleaseCID  string `json:"release_cid"`
-	// Target is the held-out success that the run was asked to reach; SecondsToTarget is the time of the first
-	// evaluation from which on every evaluation reached it, absent if there is none.
+	// Target is the held-out success that the run was asked to reach, 0 for none. Kept says how it stayed there, and
+	// SecondsToTarget since when; both are absent if the newest evaluation is below it.
 	Target          float64  `json:"target"`
 	SecondsToTarget *float64 `json:"seconds_to_target,omitempty"`
+	Kept            *Kept    `json:"kept,omitempty"`
 
 	// RolloutsAccepted counts the rollouts of training bundles that the learner admitted.
 	RolloutsAccepted uint64 `json:"rollouts_accepted"`
@@ -51,10 +57,13 @@ type Report struct {
 	Examples      []Example      `json:"examples"`
 }
 
-// Change is a measure at version 0 and at the newest evaluated version.
+// Change is a measure at the first and at the newest version whose sampled measure is complete, and which versions these
+// are: nil where the measure is not complete.
 type Change struct {
-	Start Rate `json:"start"`
-	End   Rate `json:"end"`
+	Start        Rate    `json:"start"`
+	StartVersion *uint64 `json:"start_version,omitempty"`
+	End          Rate    `json:"end"`
+	EndVersion   *uint64 `json:"end_version,omitempty"`
 }
 
 // Rate is the success rate over Tasks held-out tasks, with the 95% Wilson interval [Low, High].
@@ -94,8 +103,8 @@ type TrainingStep struct {
 	Rollouts     int `json:"rollouts"`
 	// Tokens counts the positions of the training sequences, prompts included.
 	Tokens int `json:"tokens"`
-	// Reward is the mean return of the consumed rollouts.
-	Reward float64 `json:"reward"`
+	// Reward is the mean return of the consumed rollouts, absent if there were none.
+	Reward *float64 `json:"reward,omitempty"`
 	// ClipFraction is the share of trained tokens whose gradient the loss clipped to nothing.
 	ClipFraction float64 `json:"clip_fraction"`
 	Entropy      float64 `json:"entropy"`
@@ -141,18 +150,4 @@ func (r *Report) LagHistogram() []int {
 		}
 	}
 	return h
-}
-
-// Settled returns the time of the first evaluation from which on every evaluation's sampled success is at least
-// target.
-func Settled(evaluations []Evaluation, target float64) (seconds float64, ok bool) {
-	for _, e := range evaluations {
-		switch {
-		case e.Sampled.Success < target:
-			ok = false
-		case !ok:
-			seconds, ok = e.Seconds, true
-		}
-	}
-	return seconds, ok
 }

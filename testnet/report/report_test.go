@@ -12,24 +12,26 @@ import (
 )
 
 func sample() *Report {
-	settled := 20.0
-	return &Report{
+	evaluations := []Evaluation{
+		{Version: 0, Seconds: 1, Sampled: Rate{0.3, 256, 0.25, 0.36}, Greedy: Rate{0, 256, 0, 0.02}},
+		{Version: 1, Seconds: 20, Sampled: Rate{0.98, 256, 0.95, 0.99}, Greedy: Rate{0.99, 256, 0.97, 1}},
+		{Version: 2, Seconds: 30, Sampled: Rate{0.97, 256, 0.94, 0.99}},
+	}
+	reward := 0.5
+	r := &Report{
 		Schema: Schema, Version: "test", Command: "lightswarm testnet", Seed: 1, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Seconds: 40,
-		Network: "bafkreitest", Environment: "calc", Target: 0.95, SecondsToTarget: &settled,
-		Peers:   []Peer{{ID: "12D3<peer>", Role: "learner"}, {ID: "12D3b", Role: "rollout", Rollouts: 64}},
-		HeldOut: Change{Start: Rate{Success: 0.3, Tasks: 256, Low: 0.25, High: 0.36}, End: Rate{Success: 0.97, Tasks: 256, Low: 0.94, High: 0.99}},
-		Steps:   2, ReleaseHead: 2, ReleaseCID: "bafkreihead",
+		Network: "bafkreitest", Environment: "calc", Target: 0.95, End: EndTimeout,
+		Peers: []Peer{{ID: "12D3<peer>", Role: "learner"}, {ID: "12D3b", Role: "rollout", Rollouts: 64}},
+		Steps: 2, ReleaseHead: 3, ReleaseCID: "bafkreihead",
 		RolloutsAccepted: 512, RolloutsRefused: map[string]uint64{"lag": 8, "duplicate": 16}, RolloutsDropped: map[string]uint64{"zero_variance": 24}, EventsMissed: 3, RolloutsTrained: 512,
-		Evaluations: []Evaluation{
-			{Version: 0, Seconds: 1, Sampled: Rate{0.3, 256, 0.25, 0.36}, Greedy: Rate{0, 256, 0, 0.02}},
-			{Version: 2, Seconds: 20, Sampled: Rate{0.97, 256, 0.94, 0.99}, Greedy: Rate{0.99, 256, 0.97, 1}},
-		},
-		TrainingSteps: []TrainingStep{{Version: 1, Seconds: 8, Groups: 32, Lag: []int{30, 2}, AcceptedRollouts: 256}, {Version: 2, Seconds: 16, Groups: 32, Lag: []int{20, 10, 2}, AcceptedRollouts: 512}},
+		TrainingSteps: []TrainingStep{{Version: 1, Seconds: 8, Groups: 32, Lag: []int{30, 2}, AcceptedRollouts: 256, Reward: &reward}, {Version: 2, Seconds: 16, Groups: 32, Lag: []int{20, 10, 2}, AcceptedRollouts: 512}},
 		Examples: []Example{
 			{Version: 2, Task: 7, Outcome: "scored", Reward: 1, Calls: []Call{{Agent: "solver", Prompt: "tom has 3 <pens>", Completion: "calculator 3+4", Probability: 0.9}}},
 			{Version: 0, Task: 7, Outcome: "scored", Calls: []Call{{Agent: "solver", Prompt: "tom has 3 <pens>", Completion: "calculator 3-4", Probability: 0.6}}},
 		},
 	}
+	r.Measure(evaluations)
+	return r
 }
 
 func TestWriteKeepsEveryField(t *testing.T) {
@@ -64,7 +66,10 @@ func TestHTMLIsSelfContainedAndEscaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(out)
-	for _, want := range []string{"30.0% → 97.0%", "tom has 3 &lt;pens&gt;", "12D3&lt;peer&gt;", "calculator 3-4", "Version 0", "Version 2", "<svg", "duplicate", "zero_variance", "3 events were lost"} {
+	for _, want := range []string{"30.0% → 97.0%", "tom has 3 &lt;pens&gt;", "12D3&lt;peer&gt;", "calculator 3-4", "Version 0", "Version 2", "<svg", "duplicate", "zero_variance", "3 events were lost",
+		"version 0 → version 2", "0.0% → not measured", "98.0%</b><span>best success, sampled, version 1", "newest version 3, not measured; ended by the timeout",
+		"20.0 s</b><span>until success stayed at 95.0% or more: kept over 2 evaluations, versions 1 to 2",
+	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -80,8 +85,17 @@ func TestHTMLIsSelfContainedAndEscaped(t *testing.T) {
 }
 
 func TestHTMLOfAnEmptyRun(t *testing.T) {
-	if _, err := HTML(&Report{Schema: Schema}); err != nil {
+	out, err := HTML(&Report{Schema: Schema})
+	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(string(out), "not measured → not measured") {
+		t.Error("the page does not say that nothing was measured")
+	}
+	for _, bad := range []string{"0.0%", "never", "best success"} {
+		if strings.Contains(string(out), bad) {
+			t.Errorf("the page of a run without target and measure says %q", bad)
+		}
 	}
 }
 
@@ -89,26 +103,49 @@ func TestSettled(t *testing.T) {
 	at := func(v ...float64) []Evaluation {
 		var out []Evaluation
 		for i, s := range v {
-			out = append(out, Evaluation{Seconds: float64(i), Sampled: Rate{Success: s}})
+			out = append(out, Evaluation{Version: uint64(i), Seconds: float64(i), Sampled: Rate{Success: s, Tasks: 256}})
 		}
 		return out
 	}
 	for _, c := range []struct {
-		name string
-		in   []Evaluation
-		want float64
-		ok   bool
+		name    string
+		in      []Evaluation
+		want    *Kept
+		outcome string
 	}{
-		{"none", nil, 0, false},
-		{"never", at(0.3, 0.9), 0, false},
-		{"stays", at(0.3, 0.96, 0.97), 1, true},
-		{"falls back", at(0.96, 0.9), 0, false},
-		{"recovers", at(0.96, 0.9, 0.95), 2, true},
+		{"none", nil, nil, "not reached"},
+		{"never", at(0.3, 0.9), nil, "not reached"},
+		{"stays", at(0.3, 0.96, 0.97), &Kept{2, 1, 2, 1}, "kept over 2 evaluations, versions 1 to 2"},
+		{"falls back", at(0.96, 0.9), nil, "not kept: reached at version 0, 0.900 at version 1"},
+		{"recovers", at(0.96, 0.9, 0.95), &Kept{1, 2, 2, 2}, "reached in the last evaluation, of version 2"},
 	} {
-		got, ok := Settled(c.in, 0.95)
-		if ok != c.ok || (ok && got != c.want) {
-			t.Errorf("%s: got %v %v, want %v %v", c.name, got, ok, c.want, c.ok)
+		if diff := cmp.Diff(c.want, Settled(c.in, 0.95)); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", c.name, diff)
 		}
+		r := Report{Target: 0.95}
+		if r.Measure(c.in); r.Outcome() != c.outcome {
+			t.Errorf("%s: %q, want %q", c.name, r.Outcome(), c.outcome)
+		}
+	}
+}
+
+// A figure names its version only if it was measured, and the best is the newest of equals.
+func TestMeasureNamesVersions(t *testing.T) {
+	rate := func(v float64) Rate { return Rate{Success: v, Tasks: 256} }
+	r := Report{ReleaseHead: 5}
+	r.Measure([]Evaluation{
+		{Version: 0, Sampled: rate(0.3), Greedy: rate(0)},
+		{Version: 1, Sampled: rate(0.9), Greedy: rate(1)},
+		{Version: 2, Sampled: rate(0.9), Greedy: rate(1)},
+		{Version: 4, Sampled: rate(0.8)},
+	})
+	zero, four := uint64(0), uint64(4)
+	want := []Change{{rate(0.3), &zero, rate(0.8), &four}, {rate(0), &zero, Rate{}, nil}}
+	if diff := cmp.Diff(want, []Change{r.HeldOut, r.Greedy}); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if r.Best.Version != 2 || r.NewestMeasured() || r.Outcome() != "" || r.Kept != nil {
+		t.Errorf("best %d, newest measured %v, outcome %q, kept %v", r.Best.Version, r.NewestMeasured(), r.Outcome(), r.Kept)
 	}
 }
 

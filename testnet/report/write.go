@@ -17,9 +17,27 @@ import (
 var pageSource string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"percent": func(v float64) string { return fmt.Sprintf("%.1f%%", 100*v) },
-	"seconds": func(v float64) string { return fmt.Sprintf("%.1f s", v) },
+	"percent":  func(v float64) string { return fmt.Sprintf("%.1f%%", 100*v) },
+	"seconds":  func(v float64) string { return fmt.Sprintf("%.1f s", v) },
+	"success":  success,
+	"versions": versions,
 }).Parse(pageSource))
+
+// success is a rate's success, which is nothing where nothing was measured.
+func success(r Rate) string {
+	if r.Tasks == 0 {
+		return "not measured"
+	}
+	return fmt.Sprintf("%.1f%%", 100*r.Success)
+}
+
+// versions are those of the sampled measure, which has both or none.
+func versions(c Change) string {
+	if c.StartVersion == nil {
+		return "no version"
+	}
+	return fmt.Sprintf("version %d → version %d", *c.StartVersion, *c.EndVersion)
+}
 
 // Write stores r as report.json and report.html in dir, each whole or not at all.
 func Write(dir string, r *Report) error {

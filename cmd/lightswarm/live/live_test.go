@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
 	"github.com/lightswarm/lightswarm/testnet"
@@ -12,12 +13,13 @@ import (
 )
 
 func state() State {
+	mean := 0.61
 	return State{
 		Title: "testnet",
 		Progress: testnet.Progress{
 			Phase: "training", Elapsed: 12 * time.Second, Version: 9, Step: 9, Peers: 5,
 			RolloutsPerSecond: 800, TokensPerSecond: 12000, Accepted: 2304, Refused: map[string]uint64{"lag": 16, "duplicate": 8, "none": 0},
-			Lag: []int{100, 50}, Reward: 0.61, Target: 0.95,
+			Lag: []int{100, 50}, Reward: &mean, Target: 0.95,
 			Evaluations: []report.Evaluation{
 				{Version: 0, Sampled: report.Rate{Success: 0.3, Tasks: 256}, Greedy: report.Rate{Tasks: 256}},
 				{Version: 5, Sampled: report.Rate{Success: 0.75, Tasks: 256}, Greedy: report.Rate{Success: 1, Tasks: 256}},
@@ -28,18 +30,50 @@ func state() State {
 
 func TestRenderShowsTheCurve(t *testing.T) {
 	for _, width := range []int{1, 40, 80, 200} {
-		out := Render(state(), width)
-		if got := strings.Count(out, "●"); got != 3 { // two points and the legend
-			t.Errorf("width %d: %d sampled points, want 3", width, got)
-		}
-		if got := strings.Count(out, "○"); got != 3 {
-			t.Errorf("width %d: %d greedy points, want 3", width, got)
+		for _, height := range []int{1, 10, 22, 60} {
+			out := Render(state(), width, height)
+			if got := strings.Count(out, "●"); got != 3 { // two points and the legend
+				t.Errorf("%d x %d: %d sampled points, want 3", width, height, got)
+			}
+			if got := strings.Count(out, "○"); got != 3 {
+				t.Errorf("%d x %d: %d greedy points, want 3", width, height, got)
+			}
 		}
 	}
-	for _, line := range strings.Split(Render(state(), 120), "\n") {
-		if w := lipgloss.Width(line); w > 120 {
-			t.Errorf("a line is %d columns wide: %q", w, line)
+}
+
+// A screen of a common size shows everything, and nothing is cut off at its edge.
+func TestRenderFitsTheScreen(t *testing.T) {
+	for _, size := range [][2]int{{40, 24}, {60, 20}, {80, 22}, {120, 40}} {
+		width, height := size[0], size[1]
+		out := strings.TrimSuffix(Render(state(), width, height), "\n")
+		lines := strings.Split(out, "\n")
+		if len(lines) > height {
+			t.Errorf("%d x %d: %d lines", width, height, len(lines))
 		}
+		for _, line := range lines {
+			if w := lipgloss.Width(line); w > width {
+				t.Errorf("%d x %d: a line is %d columns wide: %q", width, height, w, line)
+			}
+		}
+		for _, want := range []string{"12000 tokens/s", "train reward 0.61", "version 5, 256 tasks", "refused lag 16", "duplicate 8", "by lag", "0.00", "1.00"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%d x %d: %q is missing", width, height, want)
+			}
+		}
+	}
+}
+
+func TestRenderWithoutFigures(t *testing.T) {
+	s := State{Progress: testnet.Progress{Evaluations: []report.Evaluation{{Sampled: report.Rate{Tasks: 256}}}}}
+	out := Render(s, 80, 24)
+	for _, want := range []string{"train reward -", "greedy -"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing where there is no such figure:\n%s", want, out)
+		}
+	}
+	if got := Line(s); !strings.Contains(got, "reward -  ") {
+		t.Errorf("a reward before the first step: %s", got)
 	}
 }
 
@@ -48,8 +82,33 @@ func TestRenderManyEvaluations(t *testing.T) {
 	for i := range 1000 {
 		s.Evaluations = append(s.Evaluations, report.Evaluation{Version: uint64(i), Sampled: report.Rate{Success: 1.2}})
 	}
-	if out := Render(s, 60); !strings.Contains(out, "●") {
+	if out := Render(s, 60, 24); !strings.Contains(out, "●") {
 		t.Error("the newest evaluations are missing")
+	}
+}
+
+// The first q asks the run to stop and says so, the second leaves the screen.
+func TestKeysStop(t *testing.T) {
+	asked := 0
+	var m tea.Model = screen{cancel: func() { asked++ }}
+	m, _ = m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	press := func(text string) tea.Cmd {
+		var cmd tea.Cmd
+		m, cmd = m.Update(tea.KeyPressMsg{Code: rune(text[0]), Text: text})
+		return cmd
+	}
+	if cmd := press("x"); cmd != nil || asked != 0 {
+		t.Error("x stops")
+	}
+	if cmd := press("q"); cmd != nil || asked != 1 {
+		t.Errorf("q asked %d times", asked)
+	}
+	m, _ = m.Update(state())
+	if !strings.Contains(m.View().Content, "stopping; q leaves this screen") {
+		t.Error("the screen does not say that the run is stopping")
+	}
+	if cmd := press("q"); cmd == nil || asked != 1 {
+		t.Errorf("the second q does not leave the screen, or asked again (%d)", asked)
 	}
 }
 

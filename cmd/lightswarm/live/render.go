@@ -9,7 +9,8 @@ import (
 
 // Plot geometry, in terminal cells.
 const (
-	plotRows   = 9
+	mostRows   = 9
+	fewestRows = 3
 	plotMargin = 6
 	minWidth   = 40
 )
@@ -20,37 +21,73 @@ var (
 	lineStyle  = lipgloss.NewStyle().Foreground(lipgloss.Color("12"))
 )
 
-// Render draws s as one screen of at most width columns.
-func Render(s State, width int) string {
+// Render draws s as one screen of width columns, at least 40, and height lines: a low screen has a lower plot, and no lags
+// when there is no place for them.
+func Render(s State, width, height int) string {
 	width = max(width, minWidth)
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n", titleStyle.Render(s.Title), quietStyle.Render(fmt.Sprintf("%.0fs  %s", s.Elapsed.Seconds(), s.Phase)))
-	fmt.Fprintf(&b, "version %d   step %d   peers %d   train reward %.2f   %.0f rollouts/s   %.0f tokens/s\n\n",
-		s.Version, s.Step, s.Peers, s.Reward, s.RolloutsPerSecond, s.TokensPerSecond)
-	plot(&b, s, width)
-	fmt.Fprintf(&b, "\naccepted %d rollouts", s.Accepted)
+	head := fields(width, titleStyle.Render(s.Title), quietStyle.Render(fmt.Sprintf("%.0fs", s.Elapsed.Seconds())), quietStyle.Render(s.Phase))
+	head = append(head, fields(width, fmt.Sprintf("version %d", s.Version), fmt.Sprintf("step %d", s.Step), fmt.Sprintf("peers %d", s.Peers),
+		"train reward "+reward(s, 2), fmt.Sprintf("%.0f rollouts/s", s.RolloutsPerSecond), fmt.Sprintf("%.0f tokens/s", s.TokensPerSecond))...)
+	head = append(append(head, ""), heading(s, width)...)
+	counts := []string{fmt.Sprintf("accepted %d rollouts", s.Accepted)}
 	if r := Counts(s.Refused); r != "" {
-		b.WriteString("   refused " + r)
+		counts = append(counts, strings.Split("refused "+r, ", ")...)
 	}
-	b.WriteString("\n")
-	lag(&b, s.Lag, width)
-	return b.String()
+	foot := append([]string{""}, fields(width, counts...)...)
+	room := height - len(head) - len(foot)
+	if lags := lag(s.Lag, width); room-len(lags) >= fewestRows {
+		foot, room = append(foot, lags...), room-len(lags)
+	}
+	lines := append(head, plot(s, width, min(max(room, fewestRows), mostRows))...)
+	return strings.Join(append(lines, foot...), "\n") + "\n"
+}
+
+// fields puts parts beside each other, and on a new line where the next would not fit.
+func fields(width int, parts ...string) []string {
+	const gap = "   "
+	var lines []string
+	for _, part := range parts {
+		last := len(lines) - 1
+		switch {
+		case lipgloss.Width(part) == 0:
+		case last >= 0 && lipgloss.Width(lines[last])+len(gap)+lipgloss.Width(part) <= width:
+			lines[last] += gap + part
+		default:
+			lines = append(lines, part)
+		}
+	}
+	return lines
+}
+
+// heading says the newest evaluation in figures, and with it the marks of the plot.
+func heading(s State, width int) []string {
+	n := len(s.Evaluations)
+	if n == 0 {
+		return []string{"held-out success: no evaluation yet"}
+	}
+	e := s.Evaluations[n-1]
+	greedy := "○ greedy -"
+	if e.Greedy.Tasks > 0 {
+		greedy = fmt.Sprintf("○ greedy %.3f", e.Greedy.Success)
+	}
+	return fields(width, "held-out success", fmt.Sprintf("● sampled %.3f [%.3f, %.3f]", e.Sampled.Success, e.Sampled.Low, e.Sampled.High),
+		greedy, fmt.Sprintf("version %d, %d tasks", e.Version, e.Sampled.Tasks))
 }
 
 // plot draws held-out success over the evaluations: full dots sampled, hollow ones greedy, a dashed row the target.
-func plot(b *strings.Builder, s State, width int) {
+func plot(s State, width, rows int) []string {
 	columns := width - plotMargin - 1
 	points := s.Evaluations
 	if len(points) > columns {
 		points = points[len(points)-columns:]
 	}
-	cells := make([][]rune, plotRows)
+	cells := make([][]rune, rows)
 	for r := range cells {
 		cells[r] = []rune(strings.Repeat(" ", columns))
 	}
 	if s.Target > 0 {
 		for c := 0; c < columns; c += 2 {
-			cells[row(s.Target)][c] = '-'
+			cells[row(s.Target, rows)][c] = '-'
 		}
 	}
 	step := 1
@@ -60,43 +97,39 @@ func plot(b *strings.Builder, s State, width int) {
 	for i, e := range points {
 		column := min(i*step, columns-1)
 		if e.Greedy.Tasks > 0 {
-			cells[row(e.Greedy.Success)][column] = '○'
+			cells[row(e.Greedy.Success, rows)][column] = '○'
 		}
-		cells[row(e.Sampled.Success)][column] = '●'
+		cells[row(e.Sampled.Success, rows)][column] = '●'
 	}
-	heading := "held-out success: waiting for the first evaluation"
-	if n := len(s.Evaluations); n > 0 {
-		e := s.Evaluations[n-1]
-		heading = fmt.Sprintf("held-out success  ● sampled %.3f [%.3f, %.3f]  ○ greedy %.3f  (version %d, %d tasks)",
-			e.Sampled.Success, e.Sampled.Low, e.Sampled.High, e.Greedy.Success, e.Version, e.Sampled.Tasks)
-	}
-	b.WriteString(heading + "\n")
+	lines := make([]string, rows)
 	for r, line := range cells {
 		label := strings.Repeat(" ", 4)
-		if r%2 == 0 {
-			label = fmt.Sprintf("%4.2f", 1-float64(r)/(plotRows-1))
+		if r%2 == 0 || r == rows-1 {
+			label = fmt.Sprintf("%4.2f", 1-float64(r)/float64(rows-1))
 		}
-		fmt.Fprintf(b, "%s %s%s\n", quietStyle.Render(label), quietStyle.Render("│"), lineStyle.Render(strings.TrimRight(string(line), " ")))
+		lines[r] = quietStyle.Render(label) + " " + quietStyle.Render("│") + lineStyle.Render(strings.TrimRight(string(line), " "))
 	}
+	return lines
 }
 
 // row is the plot row of a value from 0 to 1; the first row is 1.
-func row(v float64) int {
-	return min(plotRows-1, max(0, int((1-v)*(plotRows-1)+0.5)))
+func row(v float64, rows int) int {
+	return min(rows-1, max(0, int((1-v)*float64(rows-1)+0.5)))
 }
 
 // lag draws one bar for each lag.
-func lag(b *strings.Builder, counts []int, width int) {
+func lag(counts []int, width int) []string {
 	total := 0
 	for _, n := range counts {
 		total += n
 	}
 	if total == 0 {
-		return
+		return nil
 	}
-	b.WriteString("groups trained, by lag\n")
+	lines := []string{"groups trained, by lag"}
 	for l, n := range counts {
 		bar := strings.Repeat("█", n*(width-20)/total)
-		fmt.Fprintf(b, "%4d %s %d\n", l, lineStyle.Render(bar), n)
+		lines = append(lines, fmt.Sprintf("%4d %s %d", l, lineStyle.Render(bar), n))
 	}
+	return lines
 }

@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lightswarm/lightswarm/testnet"
@@ -27,7 +28,7 @@ func Line(s State) string {
 		}
 		fmt.Fprintf(&b, " (version %d)", e.Version)
 	}
-	fmt.Fprintf(&b, "  reward %.3f  %.0f rollouts/s  %.0f tokens/s  accepted %d", s.Reward, s.RolloutsPerSecond, s.TokensPerSecond, s.Accepted)
+	fmt.Fprintf(&b, "  reward %s  %.0f rollouts/s  %.0f tokens/s  accepted %d", reward(s, 3), s.RolloutsPerSecond, s.TokensPerSecond, s.Accepted)
 	if r := Counts(s.Refused); r != "" {
 		b.WriteString("  refused " + r)
 	}
@@ -35,6 +36,14 @@ func Line(s State) string {
 		b.WriteString("  " + s.Phase)
 	}
 	return b.String()
+}
+
+// reward is the newest step's, to some decimals, or a dash where there is none.
+func reward(s State, decimals int) string {
+	if s.Reward == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*s.Reward, 'f', decimals, 64)
 }
 
 // Counts lists reasons with their counts, the most frequent first.

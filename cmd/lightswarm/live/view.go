@@ -22,23 +22,32 @@ type View struct {
 	once   sync.Once
 }
 
-// Open starts a view on out. When out is a terminal it draws a screen and cancel is called if the person presses q or
-// ctrl-c; otherwise it writes plain lines. The caller closes it.
+// Open starts a view on out. When out is a terminal that can be drawn on it draws a screen, and cancel is called when the
+// person presses q or ctrl-c; once more leaves the screen, so that signals reach the program again. Otherwise, and where
+// there is no keyboard to read, it writes plain lines. It shows until the caller closes it, whatever becomes of ctx.
 func Open(ctx context.Context, out *os.File, plain bool, cancel context.CancelFunc) *View {
-	if plain || !term.IsTerminal(int(out.Fd())) {
-		log := &lines{out: out}
+	log := &lines{out: out}
+	if plain || !term.IsTerminal(int(out.Fd())) || os.Getenv("TERM") == "dumb" {
 		return &View{update: log.update, stop: func() {}}
 	}
-	program := tea.NewProgram(screen{cancel: cancel}, tea.WithContext(ctx), tea.WithOutput(out), tea.WithoutSignalHandler())
+	program := tea.NewProgram(screen{cancel: cancel},
+		tea.WithContext(context.WithoutCancel(ctx)), tea.WithOutput(out), tea.WithoutSignalHandler())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, err := program.Run(); err != nil && ctx.Err() == nil {
-			fmt.Fprintln(os.Stderr, "lightswarm: the live view stopped:", err)
+		if _, err := program.Run(); err != nil {
+			fmt.Fprintln(out, "lightswarm: there is no live view, only lines:", err)
 		}
 	}()
 	return &View{
-		update: func(s State) { program.Send(s) },
+		update: func(s State) {
+			select {
+			case <-done:
+				log.update(s)
+			default:
+				program.Send(s)
+			}
+		},
 		stop: func() {
 			program.Quit()
 			<-done
@@ -54,9 +63,10 @@ func (v *View) Close() { v.once.Do(v.stop) }
 
 // screen is the terminal program: the newest state and the window it is drawn in.
 type screen struct {
-	state  State
-	width  int
-	cancel context.CancelFunc
+	state         State
+	width, height int
+	stopping      bool
+	cancel        context.CancelFunc
 }
 
 // Init implements tea.Model.
@@ -68,12 +78,16 @@ func (m screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case State:
 		m.state = msg
 	case tea.WindowSizeMsg:
-		m.width = msg.Width
+		m.width, m.height = msg.Width, msg.Height
 	case tea.KeyPressMsg:
-		if k := msg.String(); k == "q" || k == "ctrl+c" {
-			m.state.Phase = "stopping"
-			m.cancel()
+		if k := msg.String(); k != "q" && k != "ctrl+c" {
+			return m, nil
 		}
+		if m.stopping {
+			return m, tea.Quit
+		}
+		m.stopping = true
+		m.cancel()
 	}
 	return m, nil
 }
@@ -83,7 +97,12 @@ func (m screen) View() tea.View {
 	if m.width == 0 {
 		return tea.NewView("")
 	}
-	return tea.NewView(Render(m.state, m.width) + quietStyle.Render("q stops") + "\n")
+	hint := "q stops"
+	if m.stopping {
+		hint = "stopping; q leaves this screen"
+	}
+	// The last line, which is empty, is where the result is written.
+	return tea.NewView(Render(m.state, m.width, m.height-2) + quietStyle.Render(hint) + "\n")
 }
 
 // lines is the plain log: a line for each evaluation, and one after every lineInterval of silence.
