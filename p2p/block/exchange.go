@@ -151,6 +151,16 @@ func (x *Exchange) ask(ctx context.Context, p peer.ID, cid wire.CID, limit int) 
 	}
 }
 
+// keep stores a block that a peer sent and counts it.
+func (x *Exchange) keep(cid wire.CID, data []byte) {
+	x.counters.fetched.Add(1)
+	x.counters.fetchedBytes.Add(uint64(len(data)))
+	if err := x.store.Put(cid, data); err != nil {
+		x.counters.storeFailed.Add(1)
+		x.opts.Log.Error("a fetched block could not be stored", "cid", cid, "error", err)
+	}
+}
+
 // session returns the live session with a peer, or starts one.
 func (x *Exchange) session(p peer.ID) (*session, error) {
 	x.mu.Lock()
@@ -161,7 +171,7 @@ func (x *Exchange) session(p peer.ID) (*session, error) {
 	if s := x.sessions[p]; s != nil {
 		return s, nil
 	}
-	s := newSession(p, x.opts.Window)
+	s := newSession(p, x.opts.Window, x.keep)
 	x.sessions[p] = s
 	x.running.Go(func() { x.run(s) })
 	return s, nil

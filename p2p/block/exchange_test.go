@@ -302,6 +302,51 @@ func TestManyBlocksShareOneStream(t *testing.T) {
 	})
 }
 
+// A peer behind a slow uplink has more to send than arrives before the fetches give up. What arrives too late is kept, so
+// that the next attempt finds it; otherwise the peer would send the same again and again.
+func TestLateBlocksAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 1)
+		defer b.close()
+		slow, err := b.net.Host(simnet.Key(7, 1), netip.AddrPortFrom(simnet.Addr(1), 8000), 0.064, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.hosts = append(b.hosts, slow)
+		if err := b.hosts[0].Connect(t.Context(), peer.AddrInfo{ID: slow.ID(), Addrs: slow.Addrs()}); err != nil {
+			t.Fatal(err)
+		}
+		var blocks [][]byte
+		for i := range 16 {
+			blocks = append(blocks, blockOf(20_000, i))
+		}
+		server := b.seed(1, blocks...)
+		defer server.Close()
+		x, _ := b.fetcher(block.Options{})
+		defer x.Close()
+		var callers sync.WaitGroup
+		var missing atomic.Int32
+		for _, data := range blocks {
+			callers.Go(func() { // As a learner fetches bundles.
+				for attempt := range 3 {
+					ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+					_, err := x.Fetch(ctx, wire.SumCID(data), []wire.PeerID{b.hint(1)}, 0)
+					cancel()
+					if err == nil {
+						return
+					}
+					time.Sleep(time.Second << attempt)
+				}
+				missing.Add(1)
+			})
+		}
+		callers.Wait()
+		if missing.Load() > 0 {
+			t.Errorf("%d of %d blocks did not arrive: %+v, %+v", missing.Load(), len(blocks), x.Stats(), server.Stats())
+		}
+	})
+}
+
 func TestCloseFailsFetchesUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 2)

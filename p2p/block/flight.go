@@ -105,12 +105,7 @@ func (x *Exchange) fetch(ctx context.Context, f *flight) ([]byte, error) {
 		data, err := x.ask(ctx, p, cid, f.key.limit)
 		switch {
 		case err == nil:
-			x.counters.fetched.Add(1)
-			x.counters.fetchedBytes.Add(uint64(len(data)))
-			if err := x.store.Put(cid, data); err != nil {
-				x.counters.storeFailed.Add(1)
-				x.opts.Log.Error("a fetched block could not be stored", "cid", cid, "error", err)
-			}
+			x.keep(cid, data)
 			return data, nil
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("fetch block %s: %w", cid, ctx.Err())

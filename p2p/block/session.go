@@ -29,7 +29,8 @@ var (
 // a writer that sends what is queued and a reader that matches answers, which come in the order of the requests.
 type session struct {
 	peer   peer.ID
-	window chan struct{} // One element for each request queued or sent and not answered.
+	window chan struct{}          // One element for each request queued or sent and not answered.
+	keep   func(wire.CID, []byte) // Takes the blocks that came after their caller had left.
 
 	mu      sync.Mutex
 	queued  []*request    // Not sent yet; guarded by mu.
@@ -45,7 +46,8 @@ type request struct {
 	cid    wire.CID
 	limit  int
 	index  uint32
-	answer chan answer // Capacity 1, so that the reader never waits for a caller that left.
+	answer chan answer // Capacity 1, so that the reader never waits for a caller.
+	left   bool        // The caller gave up waiting; guarded by the session's mu.
 }
 
 type answer struct {
@@ -53,16 +55,36 @@ type answer struct {
 	err  error
 }
 
-func newSession(p peer.ID, window int) *session {
+func newSession(p peer.ID, window int, keep func(wire.CID, []byte)) *session {
 	return &session{
-		peer: p, window: make(chan struct{}, window),
+		peer: p, window: make(chan struct{}, window), keep: keep,
 		pending: make(chan struct{}, 1), awaited: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 }
 
 // get asks the peer for one block and waits for it. It fails with ErrNotFound, wire.ErrTooLarge, wire.ErrCIDMismatch,
 // errSessionEnded, errProtocol or the context's error.
+//
+// A request cannot be taken back, and a peer with a slow link may have many answers on their way. So whoever asks again
+// for what an earlier caller no longer waits for takes over that request, instead of adding to what has to be sent.
 func (s *session) get(ctx context.Context, cid wire.CID, limit int) ([]byte, error) {
+	r := s.takeOver(cid, limit)
+	if r == nil {
+		var err error
+		if r, err = s.request(ctx, cid, limit); err != nil {
+			return nil, err
+		}
+	}
+	select {
+	case a := <-r.answer:
+		return a.data, a.err
+	case <-ctx.Done():
+		return s.leave(ctx, r)
+	}
+}
+
+// request queues a request once the window has room.
+func (s *session) request(ctx context.Context, cid wire.CID, limit int) (*request, error) {
 	select {
 	case s.window <- struct{}{}:
 	case <-s.ended:
@@ -72,17 +94,39 @@ func (s *session) get(ctx context.Context, cid wire.CID, limit int) ([]byte, err
 	}
 	r := &request{cid: cid, limit: limit, answer: make(chan answer, 1)}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.err != nil {
-		s.mu.Unlock()
-		return nil, s.reason()
+		return nil, s.err
 	}
 	s.queued = append(s.queued, r)
-	s.mu.Unlock()
 	signal(s.pending)
+	return r, nil
+}
+
+// takeOver returns a request for the same that nobody waits for any more, nil if there is none.
+func (s *session) takeOver(cid wire.CID, limit int) *request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, list := range [][]*request{s.sent, s.queued} {
+		for _, r := range list {
+			if r.left && r.cid == cid && r.limit == limit {
+				r.left = false
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// leave notes that nobody waits for a request, unless its answer has just come.
+func (s *session) leave(ctx context.Context, r *request) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	select {
 	case a := <-r.answer:
 		return a.data, a.err
-	case <-ctx.Done():
+	default:
+		r.left = true
 		return nil, ctx.Err()
 	}
 }
@@ -193,8 +237,7 @@ func (s *session) read(ctx context.Context, st network.Stream, stall, idle time.
 		if errors.Is(err, errProtocol) || isStreamError(err) {
 			return err
 		}
-		s.answered()
-		next.answer <- answer{data, err}
+		s.answered(next, answer{data, err})
 		if errors.Is(err, wire.ErrCIDMismatch) {
 			return fmt.Errorf("%w: %w", errProtocol, err)
 		}
@@ -211,12 +254,17 @@ func (s *session) oldest() *request {
 	return s.sent[0]
 }
 
-// answered drops the oldest request and makes room in the window.
-func (s *session) answered() {
+// answered ends the oldest request and makes room in the window.
+func (s *session) answered(r *request, a answer) {
 	s.mu.Lock()
 	s.sent = s.sent[1:]
+	left := r.left
+	r.answer <- a
 	s.mu.Unlock()
 	<-s.window
+	if left && a.err == nil {
+		s.keep(r.cid, a.data)
+	}
 }
 
 // streamError marks errors after which a stream cannot be read on.

@@ -65,7 +65,7 @@ func Addr(n int) netip.Addr {
 
 // Host returns a host that listens on an address and whose link carries mbit megabits per second each way. Several
 // hosts may share an IP address on different ports. A nil resource manager sets no limits.
-func (n *Net) Host(key ed25519.PrivateKey, at netip.AddrPort, mbit int, resources network.ResourceManager) (host.Host, error) {
+func (n *Net) Host(key ed25519.PrivateKey, at netip.AddrPort, mbit float64, resources network.ResourceManager) (host.Host, error) {
 	identity, err := crypto.UnmarshalEd25519PrivateKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("simulated host's key: %w", err)
@@ -73,7 +73,7 @@ func (n *Net) Host(key ed25519.PrivateKey, at netip.AddrPort, mbit int, resource
 	if resources == nil {
 		resources = &network.NullResourceManager{}
 	}
-	rate := simnet.LinkSettings{BitsPerSecond: mbit * 1_000_000}
+	rate := simnet.LinkSettings{BitsPerSecond: int(mbit * 1_000_000)}
 	link := simnet.NodeBiDiLinkSettings{Downlink: rate, Uplink: rate}
 	h, err := libp2p.New(
 		libp2p.Identity(identity),
