@@ -57,7 +57,7 @@ type Config struct {
 type Intake struct {
 	// Queue is how many announcements wait for their fetch.
 	Queue int
-	// Fetches is how many bundles are fetched at a time, at most half of them from one peer.
+	// Fetches is how many bundles are fetched at a time; one peer gets at most as many as are left to others.
 	Fetches int
 	// FetchTimeout is how long one attempt may take, Attempts how many are made, and Retry how long the first failure
 	// waits for the second attempt; later ones wait twice as long each.

@@ -71,7 +71,7 @@ func Open(ctx context.Context, c Config) (*Learner, error) {
 		rules:   rules,
 		decode:  bundle.Limits{Rollouts: rollouts, Tokens: rollouts * int(c.Charter.Rollout.MaxCalls) * rules.Context},
 		buffer:  NewBuffer(c.Batch),
-		queue:   newQueue(c.Intake.Queue, max(1, c.Intake.Fetches/2)),
+		queue:   newQueue(c.Intake.Queue, c.Intake.Fetches),
 		reasons: make(map[Reason]uint64),
 		board:   NewBoard(rules),
 		work:    make(chan struct{}, 1),

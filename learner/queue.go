@@ -16,14 +16,17 @@ type job struct {
 }
 
 // queue holds the jobs that wait for a fetch, each peer's in a line of its own. Peers take turns, so that many
-// announcements of one do not delay another's, and each has few fetches at a time, so that one that never answers does
-// not hold all of them. It is a state machine without I/O, and not safe for concurrent use.
+// announcements of one do not delay another's, and a peer may have as many fetches at a time as are free: half of all if it
+// is alone, a third each for two, and so on. So peers that answer slowly or never, however many, always leave some to
+// others (the dynamic thresholds of Choudhury and Hahne, 1998). It is a state machine without I/O, and not safe for
+// concurrent use.
 type queue struct {
-	limit   int // jobs in all
-	perPeer int // fetches of one peer at a time
-	size    int
-	lines   map[wire.PeerID]*line
-	turns   []wire.PeerID // the peers with a line, the next one first
+	limit    int // jobs in all
+	fetches  int // at a time
+	fetching int
+	size     int
+	lines    map[wire.PeerID]*line
+	turns    []wire.PeerID // the peers with a line, the next one first
 }
 
 type line struct {
@@ -31,8 +34,8 @@ type line struct {
 	fetching int
 }
 
-func newQueue(limit, perPeer int) *queue {
-	return &queue{limit: limit, perPeer: perPeer, lines: make(map[wire.PeerID]*line)}
+func newQueue(limit, fetches int) *queue {
+	return &queue{limit: limit, fetches: fetches, lines: make(map[wire.PeerID]*line)}
 }
 
 // push adds a job. When the queue is full it makes room: it drops and returns the oldest job of the longest line, which
@@ -68,7 +71,7 @@ func (q *queue) push(j job) (dropped *job) {
 func (q *queue) pop(now time.Time) (j job, ok bool, next time.Time) {
 	for turn, peer := range q.turns {
 		l := q.lines[peer]
-		if l.fetching >= q.perPeer {
+		if l.fetching >= q.fetches-q.fetching {
 			continue
 		}
 		for i, candidate := range l.waiting {
@@ -80,6 +83,7 @@ func (q *queue) pop(now time.Time) (j job, ok bool, next time.Time) {
 			}
 			l.waiting = slices.Delete(l.waiting, i, i+1)
 			l.fetching++
+			q.fetching++
 			q.size--
 			q.turns = append(slices.Delete(q.turns, turn, turn+1), peer)
 			return candidate, true, time.Time{}
@@ -91,6 +95,7 @@ func (q *queue) pop(now time.Time) (j job, ok bool, next time.Time) {
 // done ends the fetch of a job of this peer.
 func (q *queue) done(peer wire.PeerID) {
 	q.lines[peer].fetching--
+	q.fetching--
 	q.tidy(peer)
 }
 

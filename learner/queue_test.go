@@ -16,7 +16,7 @@ func jobOf(peer byte, n int) job {
 }
 
 func TestQueueTakesTurns(t *testing.T) {
-	q := newQueue(100, 2)
+	q := newQueue(100, 5)
 	for i := range 6 {
 		q.push(jobOf(1, i))
 	}
@@ -34,11 +34,47 @@ func TestQueueTakesTurns(t *testing.T) {
 		got = append(got, j.announcement.Signer[0])
 	}
 	if want := "\x01\x02\x03\x01"; string(got) != want {
-		t.Fatalf("jobs of peers %v, want %v: turns, and two at a time", got, []byte(want))
+		t.Fatalf("jobs of peers %v, want %v: turns, and as many as are free", got, []byte(want))
 	}
 	q.done(wire.PeerID("\x01"))
 	if j, ok, _ := q.pop(start); !ok || j.announcement.Counter != 2 {
 		t.Fatal("a fetch that ended does not let in the next")
+	}
+}
+
+// Peers that never answer leave fetches to those that do.
+func TestQueueKeepsRoomBesideSlowPeers(t *testing.T) {
+	const fetches = 32
+	for slow := range byte(5) {
+		q := newQueue(1000, fetches)
+		for n := range fetches {
+			for peer := range slow {
+				q.push(jobOf(peer, n))
+			}
+		}
+		held := 0
+		for {
+			if _, ok, _ := q.pop(start); !ok {
+				break
+			}
+			held++
+		}
+		for n := range fetches {
+			q.push(jobOf(200, n))
+		}
+		free := 0
+		for {
+			if j, ok, _ := q.pop(start); !ok {
+				break
+			} else if j.announcement.Signer[0] != 200 {
+				t.Fatal("a peer got more than its share")
+			}
+			free++
+		}
+		// Each slow peer has at most as many as were left to the other one twice over.
+		if held+free > fetches || free*2*(int(slow)+1) < fetches-2*int(slow)-2 {
+			t.Errorf("beside %d slow peers with %d fetches there were %d of %d", slow, held, free, fetches)
+		}
 	}
 }
 
@@ -83,7 +119,7 @@ func TestQueueWaitsForRetry(t *testing.T) {
 func TestQueueInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 6).Draw(t, "limit")
-		q := newQueue(limit, rapid.IntRange(1, 3).Draw(t, "per peer"))
+		q := newQueue(limit, rapid.IntRange(1, 3).Draw(t, "fetches"))
 		pushed, gone, n, now := make(map[wire.CID]bool), make(map[wire.CID]bool), 0, 0
 		leave := func(j job) {
 			if cid := j.announcement.Bundle; !pushed[cid] || gone[cid] {
