@@ -115,6 +115,12 @@ func TestAdmitRefuses(t *testing.T) {
 		{name: "impossible", want: LogProbRange, change: func(b *bundle.Bundle) {
 			b.Rollouts[0].Calls[0].LogProbs[0] = float32(math.Inf(-1))
 		}},
+		{name: "less than any token that was drawn", want: LogProbRange, change: func(b *bundle.Bundle) { b.Rollouts[0].Calls[0].LogProbs[0] = -256 }},
+		{name: "of an approximate engine too", want: LogProbRange, change: func(b *bundle.Bundle) {
+			b.Engine = bundle.EngineApproximate
+			b.Rollouts[0].Calls[0].LogProbs[0] = -1e30
+		}},
+		{name: "unlikely", want: Admitted, change: func(b *bundle.Bundle) { b.Rollouts[0].Calls[0].LogProbs[0] = -256 + 1./(1<<16) }},
 		{name: "between the grid", want: LogProbRange, change: func(b *bundle.Bundle) { b.Rollouts[0].Calls[0].LogProbs[0] = -1 - 1./(1<<18) }},
 		{name: "between the grid of an approximate engine", want: Admitted, change: func(b *bundle.Bundle) {
 			b.Engine = bundle.EngineApproximate

@@ -125,6 +125,12 @@ func (r *Rules) checkRewards(environment wire.CID, rollout *bundle.Rollout) Verd
 	return Verdict{Reason: Admitted}
 }
 
+// minLogProb is below all log-probs of tokens that an engine can have drawn: with float32 weights of a softmax none is
+// below that of the least subnormal number, -104, less the logarithm of the vocabulary's size. It is also where float32
+// stops to hold every multiple of 2^-16, and the compact form of a bundle ends. A lower one is made up, to make the
+// learner's importance ratio vast.
+const minLogProb = -256
+
 func (r *Rules) checkCall(b *bundle.Bundle, c *bundle.Call) Verdict {
 	length, limit := len(c.Completion), int(b.MaxCompletionTokens)
 	if length == 0 || length > limit {
@@ -142,8 +148,8 @@ func (r *Rules) checkCall(b *bundle.Bundle, c *bundle.Call) Verdict {
 		}
 	}
 	for _, p := range c.LogProbs {
-		if !(p <= 0 && p >= -math.MaxFloat32) {
-			return Verdict{LogProbRange, fmt.Sprintf("log-prob %v", p)}
+		if !(p <= 0 && p > minLogProb) {
+			return Verdict{LogProbRange, fmt.Sprintf("log-prob %v is not above %v and at most 0", p, minLogProb)}
 		}
 		if scaled := float64(p) / policy.LogProbGrid; b.Engine == bundle.EngineExact && scaled != math.Trunc(scaled) {
 			return Verdict{LogProbRange, fmt.Sprintf("log-prob %v is not a multiple of 2^-16", p)}

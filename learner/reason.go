@@ -62,7 +62,7 @@ const (
 	ContextLength Reason = "context_length"
 	// TokenRange: a token id is not one of the model's.
 	TokenRange Reason = "token_range"
-	// LogProbRange: a log-prob is positive, not finite, or not one that an exact engine gives.
+	// LogProbRange: a log-prob is positive, too low to have been drawn, not a number, or not one that an exact engine gives.
 	LogProbRange Reason = "log_prob_range"
 	// WrongFinish: a completion does not end as its finish reason says.
 	WrongFinish Reason = "wrong_finish"
