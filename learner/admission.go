@@ -142,6 +142,16 @@ func (s *State) OldestEvaluated() uint64 {
 	return oldest
 }
 
+// NewestEvaluated is the newest version that asks for evaluation; ok is false if none does.
+func (s *State) NewestEvaluated() (version uint64, ok bool) {
+	for v, b := range s.versions {
+		if b.Evaluate {
+			version, ok = max(version, v), true
+		}
+	}
+	return version, ok
+}
+
 // Screen judges an announcement whose signature was verified, before anything is spent on its bundle. It changes
 // nothing.
 func (s *State) Screen(a *wire.SignedAnnouncement) Verdict {

@@ -121,6 +121,23 @@ func (b *Board) Complete(version uint64, purpose wire.Purpose, block uint64) boo
 	return true
 }
 
+// Results say which of a version's blocks are complete: what a learner tells others, so that nobody measures them again.
+func (b *Board) Results(version uint64) wire.EvaluationResults {
+	r := wire.EvaluationResults{Version: version}
+	for block := range uint64(min(draw.EvaluationBlocks(b.rules.Charter), 8*wire.MaxResultBytes)) {
+		if block%8 == 0 {
+			r.Sampled, r.Greedy = append(r.Sampled, 0), append(r.Greedy, 0)
+		}
+		if b.Complete(version, wire.PurposeEvaluateSampled, block) {
+			r.Sampled[block/8] |= 1 << (block % 8)
+		}
+		if b.Complete(version, wire.PurposeEvaluateGreedy, block) {
+			r.Greedy[block/8] |= 1 << (block % 8)
+		}
+	}
+	return r
+}
+
 // Close ends the collection for versions before oldest. Their evaluations stay.
 func (b *Board) Close(oldest uint64) {
 	for id, t := range b.tallies {
@@ -153,4 +170,16 @@ func (b *Board) Evaluations() []Evaluation {
 		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.Purpose, b.Purpose))
 	})
 	return all
+}
+
+// Measured says which blocks have their results, of the newest version that asked for evaluation; the zero value if none
+// did.
+func (l *Learner) Measured() wire.EvaluationResults {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	version, ok := l.state.NewestEvaluated()
+	if !ok {
+		return wire.EvaluationResults{}
+	}
+	return l.board.Results(version)
 }

@@ -59,6 +59,11 @@ func TestBoardCountsFirstResults(t *testing.T) {
 	if !b.Complete(3, sampled, 0) || b.Complete(3, sampled, 1) || b.Complete(3, wire.PurposeEvaluateGreedy, 0) {
 		t.Error("the wrong blocks are complete")
 	}
+	for block := range uint64(draw.EvaluationBlocks(r.Charter)) {
+		if results := b.Results(3); results.Version != 3 || results.Has(sampled, block) != (block == 0) || results.Has(wire.PurposeEvaluateGreedy, block) {
+			t.Errorf("block %d in %+v", block, results)
+		}
+	}
 	add(n.evaluation(3, digestOf(3), sampled, 5, 1), 2) // the last block of the other environment has two tasks
 	want := Evaluation{Version: 3, Purpose: sampled, Tasks: 6, Expected: 20, Successes: 4, RewardMean: 4. / 6}
 	if diff := cmp.Diff(want, b.Evaluation(3, sampled)); diff != "" {

@@ -1,6 +1,9 @@
 package node
 
 import (
+	"slices"
+	"time"
+
 	"errors"
 	"fmt"
 
@@ -92,8 +95,15 @@ func (n *Node) onAnnouncement(a wire.SignedAnnouncement) {
 	if _, err := n.store.PutAnnouncement(a.Signer, a.Sequence, a.Raw); err != nil {
 		n.log.Error("an announcement was not kept", "peer", a.Signer, "error", err)
 	}
-	n.evaluations.add(a.Announcement, n.evaluationBlocks)
+	n.evaluations.add(&a, n.evaluationBlocks, time.Now())
 	if n.trainer != nil {
 		n.trainer.learner.Offer(a)
+	}
+}
+
+// onPresence takes a learner's word for which evaluation blocks have their results.
+func (n *Node) onPresence(p wire.SignedPresence) {
+	if slices.Contains(n.charter.Learners, p.Signer) {
+		n.evaluations.confirm(p.Results, n.evaluationBlocks)
 	}
 }

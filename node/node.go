@@ -237,7 +237,7 @@ func (n *Node) openParts() {
 		key: n.key, store: n.store, events: &n.events, log: n.log, outbox: make(chan []byte, outboxSize),
 		publish: func(ctx context.Context, signed []byte) error { return n.network.PublishAnnouncement(ctx, signed) },
 		made: func(a wire.SignedAnnouncement) {
-			n.evaluations.add(a.Announcement, n.evaluationBlocks)
+			n.evaluations.made(&a)
 			if n.trainer != nil {
 				n.trainer.learner.Offer(a)
 			}
@@ -252,6 +252,10 @@ func (n *Node) openParts() {
 			}
 			if current, _ := n.policies.newest(); current != nil {
 				p.HeadVersion = current.Version
+			}
+			if n.trainer != nil {
+				p.Results = n.trainer.learner.Measured()
+				n.evaluations.confirm(p.Results, n.evaluationBlocks)
 			}
 			return p
 		},
@@ -279,6 +283,7 @@ func (n *Node) openNetwork(ctx context.Context, private ed25519.PrivateKey) (*p2
 		Head:           n.store,
 		OnRelease:      n.onRelease,
 		OnAnnouncement: n.onAnnouncement,
+		OnPresence:     n.onPresence,
 		OnFork:         n.onFork,
 		AgentVersion:   n.agentVersion(),
 		Log:            n.log,

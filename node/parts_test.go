@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/lightswarm/lightswarm/learner"
 	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/node/store"
+	"github.com/lightswarm/lightswarm/rollout"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -93,23 +95,67 @@ func TestStandings(t *testing.T) {
 
 func TestEvaluationsAreBounded(t *testing.T) {
 	var e evaluations
-	announcement := func(version uint64, purpose wire.Purpose, block uint64) wire.Announcement {
-		return wire.Announcement{PolicyVersion: version, Purpose: purpose, Counter: block}
+	now := time.Now()
+	announcement := func(version uint64, purpose wire.Purpose, block uint64) *wire.SignedAnnouncement {
+		return &wire.SignedAnnouncement{Announcement: wire.Announcement{PolicyVersion: version, Purpose: purpose, Counter: block}, Signer: "peer"}
 	}
-	e.add(announcement(1, wire.PurposeTrain, 0), 4)
-	e.add(announcement(1, wire.PurposeEvaluateGreedy, 4), 4)
+	e.add(announcement(1, wire.PurposeTrain, 0), 4, now)
+	e.add(announcement(1, wire.PurposeEvaluateGreedy, 4), 4, now)
 	if len(e.versions) != 0 {
 		t.Error("training, or a block that does not exist, counts as an evaluation")
 	}
 	for version := range uint64(2 * keptEvaluations) {
-		e.add(announcement(version, wire.PurposeEvaluateSampled, 3), 4)
+		e.add(announcement(version, wire.PurposeEvaluateSampled, 3), 4, now)
 	}
 	newest := uint64(2*keptEvaluations - 1)
-	if !e.Announced(newest, wire.PurposeEvaluateSampled, 3) || e.Announced(newest, wire.PurposeEvaluateGreedy, 3) || e.Announced(newest, wire.PurposeEvaluateSampled, 2) {
-		t.Error("wrong answer for the newest version")
+	for _, c := range []struct {
+		version uint64
+		purpose wire.Purpose
+		block   uint64
+		want    rollout.Claim
+	}{
+		{newest, wire.PurposeEvaluateSampled, 3, rollout.Claimed},
+		{newest, wire.PurposeEvaluateGreedy, 3, rollout.Unclaimed},
+		{newest, wire.PurposeEvaluateSampled, 2, rollout.Unclaimed},
+		{0, wire.PurposeEvaluateSampled, 3, rollout.Unclaimed},
+	} {
+		if got := e.at(now, c.version, c.purpose, c.block); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
-	if e.Announced(0, wire.PurposeEvaluateSampled, 3) || len(e.versions) != keptEvaluations {
+	if len(e.versions) != keptEvaluations {
 		t.Errorf("%d versions are kept", len(e.versions))
+	}
+}
+
+// Whoever announces what it did not measure puts the measurement off for a while, however often and under however many
+// names, and a learner's word ends all doubt.
+func TestClaimsExpire(t *testing.T) {
+	var e evaluations
+	start := time.Now()
+	claim := func(at time.Duration, signer string, want rollout.Claim) {
+		t.Helper()
+		now := start.Add(at)
+		e.add(&wire.SignedAnnouncement{
+			Announcement: wire.Announcement{PolicyVersion: 7, Purpose: wire.PurposeEvaluateGreedy, Counter: 2}, Signer: wire.PeerID(signer),
+		}, 4, now)
+		if got := e.at(now, 7, wire.PurposeEvaluateGreedy, 2); got != want {
+			t.Errorf("%v after the first claim of %s: %v, want %v", at, signer, got, want)
+		}
+	}
+	claim(0, "a", rollout.Claimed)
+	claim(claimHolds-1, "a", rollout.Claimed)
+	claim(claimHolds, "a", rollout.Unclaimed)
+	claim(2*claimHolds, "b", rollout.Claimed)
+	claim(3*claimHolds, "c", rollout.Claimed)
+	claim(4*claimHolds, "d", rollout.Unclaimed)
+	e.confirm(wire.EvaluationResults{Version: 7, Sampled: []byte{1 << 2}}, 4)
+	claim(5*claimHolds, "e", rollout.Unclaimed)
+	e.confirm(wire.EvaluationResults{Version: 7, Greedy: []byte{1 << 2}}, 4)
+	claim(6*claimHolds, "f", rollout.Settled)
+	e.made(&wire.SignedAnnouncement{Announcement: wire.Announcement{PolicyVersion: 8, Purpose: wire.PurposeEvaluateSampled, Counter: 1}})
+	if got := e.at(start, 8, wire.PurposeEvaluateSampled, 1); got != rollout.Settled {
+		t.Errorf("what the node measured itself is %v", got)
 	}
 }
 

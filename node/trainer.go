@@ -179,6 +179,7 @@ func (o observer) Evaluated(e learner.Evaluation) {
 		shown := evaluationJSON(e)
 		o.n.log.Info("evaluation", "version", e.Version, "purpose", shown.Purpose, "success", e.Success())
 		o.n.events.Publish(api.Event{Type: api.EventEvaluation, Evaluation: &shown})
+		o.n.presence.hurry() // Nobody needs to measure it again.
 	}
 	if next := o.n.options.Observer; next != nil {
 		next.Evaluated(e)

@@ -216,6 +216,7 @@ type fakeStore struct {
 	reserved  map[uint64]uint64   // guarded by mu; the version of each reserved counter
 	announced []wire.Announcement // guarded by mu
 	bundles   []*bundle.Bundle    // guarded by mu
+	claimed   map[blockID]bool    // guarded by mu; others say that they measured these
 	elsewhere map[blockID]bool    // guarded by mu
 	// refuse makes Announce fail.
 	refuse func(wire.Announcement) error
@@ -228,7 +229,7 @@ type blockID struct {
 }
 
 func newFakeStore() *fakeStore {
-	return &fakeStore{reserved: map[uint64]uint64{}, elsewhere: map[blockID]bool{}}
+	return &fakeStore{reserved: map[uint64]uint64{}, claimed: map[blockID]bool{}, elsewhere: map[blockID]bool{}}
 }
 
 func (s *fakeStore) Announce(_ context.Context, a wire.Announcement, body []byte) error {
@@ -280,10 +281,16 @@ func (s *fakeStore) pending() []uint64 {
 	return slices.Sorted(maps.Keys(s.reserved))
 }
 
-func (s *fakeStore) Announced(version uint64, purpose wire.Purpose, block uint64) bool {
+func (s *fakeStore) Claim(version uint64, purpose wire.Purpose, block uint64) Claim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.elsewhere[blockID{version, purpose, block}]
+	switch id := (blockID{version, purpose, block}); {
+	case s.elsewhere[id]:
+		return Settled
+	case s.claimed[id]:
+		return Claimed
+	}
+	return Unclaimed
 }
 
 // list returns what was announced so far.

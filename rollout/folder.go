@@ -130,10 +130,12 @@ func (f *Folder) Reserve(_ context.Context, version uint64) (uint64, error) {
 	return counter, nil
 }
 
-// Announced implements Evaluations.
-func (f *Folder) Announced(version uint64, purpose wire.Purpose, block uint64) bool {
-	_, err := os.Stat(f.evaluationName(version, purpose, block))
-	return err == nil
+// Claim implements Evaluations.
+func (f *Folder) Claim(version uint64, purpose wire.Purpose, block uint64) Claim {
+	if _, err := os.Stat(f.evaluationName(version, purpose, block)); err != nil {
+		return Unclaimed
+	}
+	return Settled
 }
 
 func (f *Folder) groupName(version, counter uint64) string {

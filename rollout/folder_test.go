@@ -181,8 +181,8 @@ func TestFolderKeepsCounters(t *testing.T) {
 		if left, err := f.Resume(t.Context(), 5); err != nil || !cmp.Equal(left, []uint64{0, 1, 3}) {
 			t.Errorf("Resume = %v, %v", left, err)
 		}
-		if !f.Announced(5, wire.PurposeEvaluateGreedy, 1) || f.Announced(5, wire.PurposeEvaluateSampled, 1) || f.Announced(4, wire.PurposeEvaluateGreedy, 1) {
-			t.Error("Announced does not follow the announcements")
+		if f.Claim(5, wire.PurposeEvaluateGreedy, 1) != rollout.Settled || f.Claim(5, wire.PurposeEvaluateSampled, 1) != rollout.Unclaimed || f.Claim(4, wire.PurposeEvaluateGreedy, 1) != rollout.Unclaimed {
+			t.Error("Claim does not follow the announcements")
 		}
 		if f, err = rollout.OpenFolder(dir); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lightswarm/lightswarm/wire"
@@ -23,17 +24,20 @@ type step struct {
 	patience time.Duration
 }
 
-// announcedFunc is Evaluations.Announced.
-type announcedFunc func(version uint64, purpose wire.Purpose, block uint64) bool
+// claimFunc is Evaluations.Claim.
+type claimFunc func(version uint64, purpose wire.Purpose, block uint64) Claim
 
 // pacer decides what to run, from releases alone. It has no clock and no I/O; its owner is the worker's loop.
 //
 // A release starts afresh: first the evaluation that it asks for, in the peer's own order, each block sampled and then
-// greedy, except the blocks that someone has announced meanwhile. An evaluation that was begun is finished, even when
+// greedy, except the blocks that someone claims to have measured. An evaluation that was begun is finished, even when
 // newer releases come; a release that was never the newest between evaluations is not measured by this peer. Then as
 // many training groups as the pace allows, none if the release is final. Then it waits. If no newer release comes
 // within the patience, groups may have been lost on the way to a learner that is waiting for them, so the same pace is
 // granted again, with twice the patience each time, up to maxPatience.
+//
+// Blocks that were claimed are measured as soon as the claim does not hold any more, also under a newer release; and at
+// the latest, if the claim was not confirmed, when a newer release asks for an evaluation.
 type pacer struct {
 	charterPace uint32
 	order       func(version uint64) []int // the peer's own order of the evaluation blocks
@@ -43,49 +47,74 @@ type pacer struct {
 	started bool
 	version uint64
 	final   bool
-	// todo is the evaluation that is left.
-	todo []step
+	// todo is what is left of the evaluation of version measures; ready is the first of it that is to be run now, or
+	// its length. With insist set, claims count for nothing there.
+	todo     []step
+	measures uint64
+	ready    int
+	insist   bool
 	// groups were started under version; allowed is how many may be.
 	groups, allowed, pace uint64
 	patience              time.Duration
 }
 
-// take makes r the release that is worked on. Taking the same version again changes nothing.
-func (p *pacer) take(r Release) {
+// take makes r the release that is worked on. Taking the same version again changes nothing. It is false if what is left
+// of an evaluation comes first: then r is to be taken later.
+func (p *pacer) take(r Release) bool {
 	if p.started && r.Version == p.version {
-		return
+		return true
 	}
-	p.started, p.version, p.final = true, r.Version, r.Final
-	p.todo = nil
 	if r.Evaluate || r.Final {
+		if len(p.todo) > 0 {
+			p.insist = true
+			return false
+		}
 		for _, block := range p.order(r.Version) {
 			for _, purpose := range []wire.Purpose{wire.PurposeEvaluateSampled, wire.PurposeEvaluateGreedy} {
 				p.todo = append(p.todo, step{action: actEvaluate, purpose: purpose, block: uint64(block)})
 			}
 		}
+		p.measures = r.Version
 	}
+	p.started, p.version, p.final = true, r.Version, r.Final
 	p.pace = uint64(p.charterPace)
 	if r.GroupsPerVersion > 0 {
 		p.pace = uint64(r.GroupsPerVersion)
 	}
 	p.groups, p.allowed = 0, p.pace
 	p.patience = p.basePatience
+	return true
 }
 
-// measuring reports whether evaluation of the release is left to start.
-func (p *pacer) measuring(announced announcedFunc) bool {
-	for len(p.todo) > 0 && announced(p.version, p.todo[0].purpose, p.todo[0].block) {
-		p.todo = p.todo[1:]
+// measuring looks at the claims and reports whether a block is to be measured now, on version measures.
+func (p *pacer) measuring(claim claimFunc) bool {
+	left, ready := p.todo[:0], -1
+	for _, s := range p.todo {
+		c := claim(p.measures, s.purpose, s.block)
+		if c == Settled {
+			continue
+		}
+		if ready < 0 && (c == Unclaimed || p.insist) {
+			ready = len(left)
+		}
+		left = append(left, s)
 	}
-	return len(p.todo) > 0
+	p.todo, p.ready = left, ready
+	if ready < 0 {
+		p.ready = len(left)
+	}
+	p.insist = p.insist && len(left) > 0
+	return p.ready < len(left)
 }
 
-// next returns what to do under the release that was taken, and counts it as started.
-func (p *pacer) next(announced announcedFunc) step {
+// next returns what to do after the last look at the claims, and counts it as started: a block of version measures, or
+// something under the release that was taken.
+func (p *pacer) next() step {
 	switch {
-	case p.measuring(announced):
-		s := p.todo[0]
-		p.todo = p.todo[1:]
+	case p.ready < len(p.todo):
+		s := p.todo[p.ready]
+		p.todo = slices.Delete(p.todo, p.ready, p.ready+1)
+		p.ready = len(p.todo)
 		return s
 	case p.final:
 		return step{action: actIdle}

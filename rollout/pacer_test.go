@@ -9,58 +9,90 @@ import (
 	"github.com/lightswarm/lightswarm/wire"
 )
 
-// TestPacer runs the pacer through random releases, waits and announcements of other peers, against what the rules say.
+// TestPacer runs the pacer through random releases, waits and claims of other peers, against what the rules say.
 func TestPacer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const blocks, charterPace = 3, 4
+		purposes := []wire.Purpose{wire.PurposeEvaluateSampled, wire.PurposeEvaluateGreedy}
 		p := pacer{
 			charterPace: charterPace, basePatience: time.Second, maxPatience: 4 * time.Second,
 			order: func(version uint64) []int { return []int{2, 0, 1} },
 		}
-		elsewhere := map[blockID]bool{}
-		announced := func(version uint64, purpose wire.Purpose, block uint64) bool {
-			return elsewhere[blockID{version, purpose, block}]
+		claims := map[blockID]Claim{}
+		claim := func(version uint64, purpose wire.Purpose, block uint64) Claim {
+			return claims[blockID{version, purpose, block}]
 		}
-		release := Release{Policy: &Policy{}}
+		release := Release{Policy: &Policy{}} // the newest
 		p.take(release)
 		pace, groups, waits := uint64(charterPace), uint64(0), 0
-		seen := map[blockID]bool{}
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+		left := map[blockID]bool{} // not started, of the version that is measured
+		insist := false            // a newer version waits for that
+		take := func(r Release) {
+			for id := range left {
+				if claims[id] == Settled {
+					delete(left, id)
+				}
+			}
+			p.measuring(claim)
+			insist = len(left) > 0 && (r.Evaluate || r.Final)
+			if taken := p.take(r); taken == insist {
+				t.Fatalf("%+v taken is %v with %v left", r, taken, left)
+			}
+			if insist {
+				return
+			}
+			pace, groups, waits = uint64(r.GroupsPerVersion), 0, 0
+			if pace == 0 {
+				pace = charterPace
+			}
+			if r.Evaluate || r.Final {
+				for block := range uint64(blocks) {
+					for _, purpose := range purposes {
+						left[blockID{r.Version, purpose, block}] = true
+					}
+				}
+			}
+		}
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			switch rapid.IntRange(0, 9).Draw(t, "event") {
 			case 0:
+				if insist {
+					continue // as a worker, which takes nothing newer meanwhile
+				}
 				release = Release{
 					Policy:           &Policy{Version: release.Version + 1},
 					Evaluate:         rapid.Bool().Draw(t, "evaluate"),
 					Final:            rapid.IntRange(0, 9).Draw(t, "final") == 0,
 					GroupsPerVersion: rapid.Uint32Range(0, 3).Draw(t, "pace"),
 				}
-				p.take(release)
-				pace, groups, waits = uint64(release.GroupsPerVersion), 0, 0
-				if pace == 0 {
-					pace = charterPace
+				take(release)
+			case 1, 2:
+				id := blockID{p.measures, rapid.SampledFrom(purposes).Draw(t, "purpose"), uint64(rapid.IntRange(0, blocks-1).Draw(t, "block"))}
+				if claims[id] != Settled {
+					claims[id] = rapid.SampledFrom([]Claim{Unclaimed, Claimed, Settled}).Draw(t, "claim")
 				}
-				clear(seen)
-			case 1:
-				elsewhere[blockID{
-					release.Version,
-					rapid.SampledFrom([]wire.Purpose{wire.PurposeEvaluateSampled, wire.PurposeEvaluateGreedy}).Draw(t, "purpose"),
-					uint64(rapid.IntRange(0, blocks-1).Draw(t, "block")),
-				}] = true
-			case 2:
-				p.take(release) // again
+			case 3:
+				if !insist {
+					p.take(release) // again
+				}
 			default:
-				measuring := p.measuring(announced)
-				s := p.next(announced)
+				measuring := p.measuring(claim)
+				if !measuring && insist {
+					take(release)
+					measuring = p.measuring(claim)
+				}
+				s := p.next()
 				if measuring != (s.action == actEvaluate) {
 					t.Fatalf("measuring is %v before %+v", measuring, s)
 				}
 				switch s.action {
 				case actEvaluate:
-					id := blockID{release.Version, s.purpose, s.block}
-					if !release.Evaluate && !release.Final || seen[id] || elsewhere[id] || groups > 0 {
-						t.Fatalf("evaluates %+v of release %+v after %d groups", id, release, groups)
+					id := blockID{p.measures, s.purpose, s.block}
+					if !left[id] || claims[id] == Settled || claims[id] == Claimed && !insist {
+						t.Fatalf("evaluates %+v, %v, with %v left", id, claims[id], left)
 					}
-					seen[id] = true
+					delete(left, id)
+					continue
 				case actTrain:
 					groups++
 					if release.Final || groups > pace*uint64(1+waits) {
@@ -77,15 +109,9 @@ func TestPacer(t *testing.T) {
 						t.Fatalf("idles under %+v", release)
 					}
 				}
-				if s.action == actEvaluate {
-					continue
-				}
-				for block := range uint64(blocks) {
-					for _, purpose := range []wire.Purpose{wire.PurposeEvaluateSampled, wire.PurposeEvaluateGreedy} {
-						id := blockID{release.Version, purpose, block}
-						if (release.Evaluate || release.Final) && !seen[id] && !elsewhere[id] {
-							t.Fatalf("%+v is not evaluated before %+v", id, s)
-						}
+				for id := range left {
+					if claims[id] == Unclaimed || claims[id] == Claimed && insist {
+						t.Fatalf("%+v is not evaluated before %+v", id, s)
 					}
 				}
 			}

@@ -28,9 +28,20 @@ type Counters interface {
 	Reserve(ctx context.Context, version uint64) (uint64, error)
 }
 
-// Evaluations knows which evaluation blocks have been announced, by this peer or another. It is safe for concurrent
-// use.
+// Claim is what is known of an evaluation block.
+type Claim uint8
+
+const (
+	// Unclaimed: nobody is known to have measured it.
+	Unclaimed Claim = iota
+	// Claimed: a peer says that it has measured it. If that does not prove true, it becomes Unclaimed after a while.
+	Claimed
+	// Settled: it has its results. It stays so.
+	Settled
+)
+
+// Evaluations knows which evaluation blocks have been measured, by this peer or another. It is safe for concurrent use.
 type Evaluations interface {
-	// Announced reports whether a bundle of this block is known. A wrong "no" costs a repetition, nothing else.
-	Announced(version uint64, purpose wire.Purpose, block uint64) bool
+	// Claim says what is known of a block. A wrong Unclaimed costs a repetition, nothing else; a wrong Claimed a delay.
+	Claim(version uint64, purpose wire.Purpose, block uint64) Claim
 }

@@ -83,8 +83,8 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) loop(ctx context.Context, start func(func() error)) error {
 	counters := &draws{Counters: w.Counters}
 	p := w.pacer()
-	var held *pin
-	defer func() { held.drop() }()
+	var measured *pin // what an evaluation that is left runs on
+	defer func() { measured.drop() }()
 	w.stats.enter(AwaitPolicy, 0)
 	slots := make(chan struct{}, w.InFlight)
 	for {
@@ -93,25 +93,34 @@ func (w *Worker) loop(ctx context.Context, start func(func() error)) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if !p.measuring(w.Evaluations.Announced) {
-			held.drop()
-			held = nil
-		}
-		if held == nil {
+		var held *pin // what the next piece of work runs on
+		if !p.measuring(w.Evaluations.Claim) {
 			release, err := w.Policies.Acquire(ctx)
 			if err != nil {
 				return fmt.Errorf("acquire a policy: %w", err)
 			}
 			held = newPin(release)
-			p.take(release)
+			if !p.take(release) {
+				held.drop()
+				<-slots
+				continue
+			}
+			switch {
+			case len(p.todo) == 0:
+				measured.drop()
+				measured = nil
+			case measured == nil || measured.Version != p.measures:
+				measured.drop()
+				measured = held.share()
+				p.measuring(w.Evaluations.Claim)
+			}
 		}
-		next := p.next(w.Evaluations.Announced)
+		next := p.next()
 		if next.action == actWait || next.action == actIdle {
 			version := held.Version
 			held.drop()
-			held = nil
 			<-slots
-			expired, err := w.wait(ctx, version, next)
+			expired, err := w.wait(ctx, version, next, p)
 			if err != nil {
 				return err
 			}
@@ -121,15 +130,19 @@ func (w *Worker) loop(ctx context.Context, start func(func() error)) error {
 			}
 			continue
 		}
+		if next.action == actEvaluate {
+			held.drop()
+			held = measured.share()
+		}
 		run, err := w.prepare(ctx, next, held.Policy, counters)
 		if err != nil {
+			held.drop()
 			return err
 		}
-		used := held.share()
 		w.stats.update(func(s *Stats) { s.Running++ })
 		start(func() error {
 			defer func() {
-				used.drop()
+				held.drop()
 				w.stats.update(func(s *Stats) { s.Running-- })
 				<-slots
 			}()
@@ -217,8 +230,12 @@ func (p *pin) drop() {
 	}
 }
 
-// wait returns when a version above this one is ready, or true when the step's patience has passed.
-func (w *Worker) wait(ctx context.Context, version uint64, s step) (expired bool, err error) {
+// claimInterval is how often a worker that waits looks whether claims still hold.
+const claimInterval = 3 * time.Second
+
+// wait returns when a version above this one is ready or a block is to be measured, or true when the step's patience has
+// passed.
+func (w *Worker) wait(ctx context.Context, version uint64, s step, p *pacer) (expired bool, err error) {
 	waiting := ctx
 	if s.action == actIdle {
 		w.stats.enter(AwaitPastLast, version)
@@ -228,16 +245,31 @@ func (w *Worker) wait(ctx context.Context, version uint64, s step) (expired bool
 		waiting, cancel = context.WithTimeout(ctx, s.patience)
 		defer cancel()
 	}
-	switch err := w.Policies.Wait(waiting, version); {
-	case err == nil:
-		return false, nil
-	case ctx.Err() != nil:
-		return false, context.Cause(ctx)
-	case errors.Is(err, context.DeadlineExceeded) && waiting.Err() != nil:
-		return true, nil
-	default:
-		return false, fmt.Errorf("wait for a release after version %d: %w", version, err)
+	for {
+		err := w.waitOnce(waiting, version, len(p.todo) > 0)
+		switch {
+		case err == nil:
+			return false, nil
+		case ctx.Err() != nil:
+			return false, context.Cause(ctx)
+		case !errors.Is(err, context.DeadlineExceeded):
+			return false, fmt.Errorf("wait for a release after version %d: %w", version, err)
+		case waiting.Err() != nil:
+			return true, nil
+		case p.measuring(w.Evaluations.Claim):
+			return false, nil
+		}
 	}
+}
+
+// waitOnce waits for a version above this one, no longer than claimInterval if there are claims to look at.
+func (w *Worker) waitOnce(ctx context.Context, version uint64, claims bool) error {
+	if claims {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, claimInterval)
+		defer cancel()
+	}
+	return w.Policies.Wait(ctx, version)
 }
 
 // finish runs a piece of work and hands its bundle over.

@@ -197,6 +197,44 @@ func TestWorkerFinishesAnEvaluationUnderItsVersion(t *testing.T) {
 	})
 }
 
+// A block that another peer claims is measured once the claim does not hold any more: by a worker that waits and by one
+// that follows newer releases, under the version that asked for it.
+func TestWorkerMeasuresWhatWasClaimedInVain(t *testing.T) {
+	for name, final := range map[string]bool{"waiting": true, "training": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, policies := newFakeStore(), newFakePolicies()
+				claimed := blockID{0, wire.PurposeEvaluateGreedy, 1}
+				store.claimed[claimed] = true
+				measured := version(0)
+				measured.Evaluate, measured.Final = true, final
+				policies.publish(measured)
+				b := startWorker(t, store, policies)
+				time.Sleep(5 * time.Second)
+				if !final {
+					policies.publish(version(1))
+					time.Sleep(5 * time.Second)
+				}
+				if s := b.Stats(); s.Total.Blocks != 5 {
+					t.Errorf("%d blocks while one of 6 is claimed", s.Total.Blocks)
+				}
+				store.mu.Lock()
+				delete(store.claimed, claimed)
+				store.mu.Unlock()
+				time.Sleep(5 * time.Second)
+				b.stop(t)
+				list := store.list()
+				last := slices.IndexFunc(list, func(a wire.Announcement) bool {
+					return blockID{a.PolicyVersion, a.Purpose, a.Counter} == claimed
+				})
+				if s := b.Stats(); s.Total.Blocks != 6 || last < 0 || list[last].PolicyDigest != (policy.Digest{1, 0}) {
+					t.Errorf("%d blocks, the claimed one at %d of %d", s.Total.Blocks, last, len(list))
+				}
+			})
+		})
+	}
+}
+
 func TestWorkerIdlesAfterTheFinalRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startWorker(t, newFakeStore(), newFakePolicies())

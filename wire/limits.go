@@ -17,6 +17,8 @@ const (
 	// MaxPolicyManifestBytes bounds a policy manifest, which is one block.
 	MaxPolicyManifestBytes = MaxBlockBytes
 
+	// MaxResultBytes bounds the bits of one purpose in the results of a presence: 4096 evaluation blocks.
+	MaxResultBytes = 512
 	// MaxNameBytes bounds a name in a charter or manifest: network, environment, split, tensor, template.
 	MaxNameBytes = 128
 	// MaxDescriptionBytes bounds an environment's description.

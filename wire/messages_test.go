@@ -1,13 +1,17 @@
 package wire
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -192,4 +196,24 @@ func golden(t *testing.T, name string, b []byte) []byte {
 		t.Fatal(err)
 	}
 	return want
+}
+
+// The largest results fit a gossiped message and come back as they were.
+func TestPresenceResults(t *testing.T) {
+	p := testPresence()
+	p.Roles = RoleLearner
+	p.Results = EvaluationResults{Version: 1 << 40, Sampled: bytes.Repeat([]byte{0x82}, MaxResultBytes), Greedy: []byte{0, 1}}
+	s, err := SignPresence(testKey('a'), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(p.Results, s.Results); diff != "" {
+		t.Error(diff)
+	}
+	for block, want := range map[uint64][2]bool{0: {}, 1: {true, false}, 7: {true, false}, 8: {false, true}, 9: {true, false}, 4095: {true, false}, 4096: {}, math.MaxUint64: {}} {
+		got := [2]bool{s.Results.Has(PurposeEvaluateSampled, block), s.Results.Has(PurposeEvaluateGreedy, block)}
+		if got != want {
+			t.Errorf("block %d: %v, want %v", block, got, want)
+		}
+	}
 }

@@ -44,6 +44,31 @@ type Presence struct {
 	Created time.Time
 	// AgentVersion names the peer's program, such as "lightswarm/0.1.0"; it may be empty.
 	AgentVersion string
+	// Results say what a learner has of an evaluation; the zero value says nothing.
+	Results EvaluationResults
+}
+
+// EvaluationResults say which evaluation blocks of a version have all their results.
+type EvaluationResults struct {
+	Version uint64
+	// Sampled and Greedy have a bit for each block, block b's being bit b%8 of byte b/8, in at most MaxResultBytes.
+	Sampled, Greedy []byte
+}
+
+// Has says whether a block has its results.
+func (r EvaluationResults) Has(purpose Purpose, block uint64) bool {
+	bits := r.Sampled
+	if purpose == PurposeEvaluateGreedy {
+		bits = r.Greedy
+	}
+	return block/8 < uint64(len(bits)) && bits[block/8]&(1<<(block%8)) != 0
+}
+
+func (r EvaluationResults) message() *wirepb.EvaluationResults {
+	if r.Version == 0 && len(r.Sampled) == 0 && len(r.Greedy) == 0 {
+		return nil
+	}
+	return &wirepb.EvaluationResults{Version: r.Version, Sampled: r.Sampled, Greedy: r.Greedy}
 }
 
 // SignedPresence is a sign of life whose signature was verified.
@@ -62,6 +87,8 @@ func (p Presence) Validate() error {
 	r.definedCID("network", p.Network)
 	r.instant("created_unix_ms", p.Created)
 	r.text("agent_version", p.AgentVersion, MaxVersionBytes)
+	r.require(len(p.Results.Sampled) <= MaxResultBytes, "results.sampled", "is too long")
+	r.require(len(p.Results.Greedy) <= MaxResultBytes, "results.greedy", "is too long")
 	return r.err
 }
 
@@ -78,6 +105,7 @@ func SignPresence(k Key, p Presence) (SignedPresence, error) {
 		NextSequence:  p.NextSequence,
 		CreatedUnixMs: p.Created.UnixMilli(),
 		AgentVersion:  p.AgentVersion,
+		Results:       p.Results.message(),
 	})
 	if err != nil {
 		return SignedPresence{}, err
@@ -118,9 +146,21 @@ func decodePresence(payload []byte) (Presence, error) {
 		NextSequence: m.NextSequence,
 		Created:      fromMillis(m.CreatedUnixMs),
 		AgentVersion: m.AgentVersion,
+		Results:      decodeResults(m.GetResults()),
 	}
 	if f.err != nil {
 		return Presence{}, f.err
 	}
 	return p, p.Validate()
+}
+
+func decodeResults(m *wirepb.EvaluationResults) EvaluationResults {
+	r := EvaluationResults{Version: m.GetVersion(), Sampled: m.GetSampled(), Greedy: m.GetGreedy()}
+	if len(r.Sampled) == 0 { // An empty field and none mean the same.
+		r.Sampled = nil
+	}
+	if len(r.Greedy) == 0 {
+		r.Greedy = nil
+	}
+	return r
 }

@@ -98,6 +98,8 @@ func TestValidationNamesTheField(t *testing.T) {
 
 		presence("network", func(p *Presence) { p.Network = CID{} }),
 		presence("created_unix_ms", func(p *Presence) { p.Created = time.Time{} }),
+		presence("results.sampled", func(p *Presence) { p.Results.Sampled = make([]byte, MaxResultBytes+1) }),
+		presence("results.greedy", func(p *Presence) { p.Results.Greedy = make([]byte, MaxResultBytes+1) }),
 		presence("agent_version", func(p *Presence) { p.AgentVersion = "\x1b[31m" }),
 
 		manifest("name", func(m *EnvironmentManifest) { m.Name = "" }),

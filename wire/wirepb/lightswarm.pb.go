@@ -1014,6 +1014,8 @@ type Presence struct {
 	NextSequence  uint64 `protobuf:"varint,5,opt,name=next_sequence,json=nextSequence,proto3" json:"next_sequence,omitempty"`
 	CreatedUnixMs int64  `protobuf:"varint,6,opt,name=created_unix_ms,json=createdUnixMs,proto3" json:"created_unix_ms,omitempty"`
 	AgentVersion  string `protobuf:"bytes,7,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"`
+	// results say what a learner has of the evaluation of the newest version that asked for one.
+	Results       *EvaluationResults `protobuf:"bytes,8,opt,name=results,proto3" json:"results,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1097,6 +1099,75 @@ func (x *Presence) GetAgentVersion() string {
 	return ""
 }
 
+func (x *Presence) GetResults() *EvaluationResults {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+// EvaluationResults say which evaluation blocks of a version have all their results. Bit b mod 8, from the lowest, of
+// byte b / 8 is block b's.
+type EvaluationResults struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Sampled       []byte                 `protobuf:"bytes,2,opt,name=sampled,proto3" json:"sampled,omitempty"`
+	Greedy        []byte                 `protobuf:"bytes,3,opt,name=greedy,proto3" json:"greedy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvaluationResults) Reset() {
+	*x = EvaluationResults{}
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvaluationResults) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvaluationResults) ProtoMessage() {}
+
+func (x *EvaluationResults) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvaluationResults.ProtoReflect.Descriptor instead.
+func (*EvaluationResults) Descriptor() ([]byte, []int) {
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *EvaluationResults) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *EvaluationResults) GetSampled() []byte {
+	if x != nil {
+		return x.Sampled
+	}
+	return nil
+}
+
+func (x *EvaluationResults) GetGreedy() []byte {
+	if x != nil {
+		return x.Greedy
+	}
+	return nil
+}
+
 // EnvironmentManifest describes an environment package. Its CID identifies the environment.
 type EnvironmentManifest struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -1121,7 +1192,7 @@ type EnvironmentManifest struct {
 
 func (x *EnvironmentManifest) Reset() {
 	*x = EnvironmentManifest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[11]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1204,7 @@ func (x *EnvironmentManifest) String() string {
 func (*EnvironmentManifest) ProtoMessage() {}
 
 func (x *EnvironmentManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[11]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1217,7 @@ func (x *EnvironmentManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvironmentManifest.ProtoReflect.Descriptor instead.
 func (*EnvironmentManifest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EnvironmentManifest) GetMajor() uint32 {
@@ -1250,7 +1321,7 @@ type Split struct {
 
 func (x *Split) Reset() {
 	*x = Split{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[12]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1333,7 @@ func (x *Split) String() string {
 func (*Split) ProtoMessage() {}
 
 func (x *Split) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[12]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1346,7 @@ func (x *Split) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Split.ProtoReflect.Descriptor instead.
 func (*Split) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Split) GetName() string {
@@ -1314,7 +1385,7 @@ type PolicyManifest struct {
 
 func (x *PolicyManifest) Reset() {
 	*x = PolicyManifest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1397,7 @@ func (x *PolicyManifest) String() string {
 func (*PolicyManifest) ProtoMessage() {}
 
 func (x *PolicyManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1410,7 @@ func (x *PolicyManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyManifest.ProtoReflect.Descriptor instead.
 func (*PolicyManifest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PolicyManifest) GetMajor() uint32 {
@@ -1412,7 +1483,7 @@ type TensorRef struct {
 
 func (x *TensorRef) Reset() {
 	*x = TensorRef{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1495,7 @@ func (x *TensorRef) String() string {
 func (*TensorRef) ProtoMessage() {}
 
 func (x *TensorRef) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1508,7 @@ func (x *TensorRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TensorRef.ProtoReflect.Descriptor instead.
 func (*TensorRef) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TensorRef) GetName() string {
@@ -1478,7 +1549,7 @@ type BlockRef struct {
 
 func (x *BlockRef) Reset() {
 	*x = BlockRef{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +1561,7 @@ func (x *BlockRef) String() string {
 func (*BlockRef) ProtoMessage() {}
 
 func (x *BlockRef) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +1574,7 @@ func (x *BlockRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRef.ProtoReflect.Descriptor instead.
 func (*BlockRef) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BlockRef) GetCid() []byte {
@@ -1530,7 +1601,7 @@ type BlockRequest struct {
 
 func (x *BlockRequest) Reset() {
 	*x = BlockRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1542,7 +1613,7 @@ func (x *BlockRequest) String() string {
 func (*BlockRequest) ProtoMessage() {}
 
 func (x *BlockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1555,7 +1626,7 @@ func (x *BlockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRequest.ProtoReflect.Descriptor instead.
 func (*BlockRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BlockRequest) GetCids() [][]byte {
@@ -1579,7 +1650,7 @@ type BlockHeader struct {
 
 func (x *BlockHeader) Reset() {
 	*x = BlockHeader{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1662,7 @@ func (x *BlockHeader) String() string {
 func (*BlockHeader) ProtoMessage() {}
 
 func (x *BlockHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1675,7 @@ func (x *BlockHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockHeader.ProtoReflect.Descriptor instead.
 func (*BlockHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BlockHeader) GetIndex() uint32 {
@@ -1645,7 +1716,7 @@ type HeadRequest struct {
 
 func (x *HeadRequest) Reset() {
 	*x = HeadRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1728,7 @@ func (x *HeadRequest) String() string {
 func (*HeadRequest) ProtoMessage() {}
 
 func (x *HeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1741,7 @@ func (x *HeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeadRequest.ProtoReflect.Descriptor instead.
 func (*HeadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HeadRequest) GetNetwork() []byte {
@@ -1718,7 +1789,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1801,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1814,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Cursor) GetPeer() []byte {
@@ -1774,7 +1845,7 @@ type HeadResponse struct {
 
 func (x *HeadResponse) Reset() {
 	*x = HeadResponse{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1857,7 @@ func (x *HeadResponse) String() string {
 func (*HeadResponse) ProtoMessage() {}
 
 func (x *HeadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1870,7 @@ func (x *HeadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeadResponse.ProtoReflect.Descriptor instead.
 func (*HeadResponse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HeadResponse) GetReleases() [][]byte {
@@ -1841,7 +1912,7 @@ type PeersRequest struct {
 
 func (x *PeersRequest) Reset() {
 	*x = PeersRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1853,7 +1924,7 @@ func (x *PeersRequest) String() string {
 func (*PeersRequest) ProtoMessage() {}
 
 func (x *PeersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1866,7 +1937,7 @@ func (x *PeersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersRequest.ProtoReflect.Descriptor instead.
 func (*PeersRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PeersRequest) GetNetwork() []byte {
@@ -1893,7 +1964,7 @@ type PeersResponse struct {
 
 func (x *PeersResponse) Reset() {
 	*x = PeersResponse{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +1976,7 @@ func (x *PeersResponse) String() string {
 func (*PeersResponse) ProtoMessage() {}
 
 func (x *PeersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +1989,7 @@ func (x *PeersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersResponse.ProtoReflect.Descriptor instead.
 func (*PeersResponse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PeersResponse) GetRecords() [][]byte {
@@ -2011,7 +2082,7 @@ const file_wire_proto_lightswarm_proto_rawDesc = "" +
 	" \x01(\x04R\acounter\x12\x1a\n" +
 	"\brollouts\x18\v \x01(\rR\brollouts\x12+\n" +
 	"\x11completion_tokens\x18\f \x01(\rR\x10completionTokens\x12&\n" +
-	"\x0fcreated_unix_ms\x18\r \x01(\x03R\rcreatedUnixMs\"\xe5\x01\n" +
+	"\x0fcreated_unix_ms\x18\r \x01(\x03R\rcreatedUnixMs\"\xa1\x02\n" +
 	"\bPresence\x12\x14\n" +
 	"\x05major\x18\x01 \x01(\rR\x05major\x12\x18\n" +
 	"\anetwork\x18\x02 \x01(\fR\anetwork\x12\x14\n" +
@@ -2019,7 +2090,12 @@ const file_wire_proto_lightswarm_proto_rawDesc = "" +
 	"\fhead_version\x18\x04 \x01(\x04R\vheadVersion\x12#\n" +
 	"\rnext_sequence\x18\x05 \x01(\x04R\fnextSequence\x12&\n" +
 	"\x0fcreated_unix_ms\x18\x06 \x01(\x03R\rcreatedUnixMs\x12#\n" +
-	"\ragent_version\x18\a \x01(\tR\fagentVersion\"\xa8\x03\n" +
+	"\ragent_version\x18\a \x01(\tR\fagentVersion\x12:\n" +
+	"\aresults\x18\b \x01(\v2 .lightswarm.v1.EvaluationResultsR\aresults\"_\n" +
+	"\x11EvaluationResults\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x18\n" +
+	"\asampled\x18\x02 \x01(\fR\asampled\x12\x16\n" +
+	"\x06greedy\x18\x03 \x01(\fR\x06greedy\"\xa8\x03\n" +
 	"\x13EnvironmentManifest\x12\x14\n" +
 	"\x05major\x18\x01 \x01(\rR\x05major\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -2106,7 +2182,7 @@ func file_wire_proto_lightswarm_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_lightswarm_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_wire_proto_lightswarm_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_wire_proto_lightswarm_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_wire_proto_lightswarm_proto_goTypes = []any{
 	(Purpose)(0),                // 0: lightswarm.v1.Purpose
 	(Determinism)(0),            // 1: lightswarm.v1.Determinism
@@ -2121,18 +2197,19 @@ var file_wire_proto_lightswarm_proto_goTypes = []any{
 	(*DeltaRef)(nil),            // 10: lightswarm.v1.DeltaRef
 	(*Announcement)(nil),        // 11: lightswarm.v1.Announcement
 	(*Presence)(nil),            // 12: lightswarm.v1.Presence
-	(*EnvironmentManifest)(nil), // 13: lightswarm.v1.EnvironmentManifest
-	(*Split)(nil),               // 14: lightswarm.v1.Split
-	(*PolicyManifest)(nil),      // 15: lightswarm.v1.PolicyManifest
-	(*TensorRef)(nil),           // 16: lightswarm.v1.TensorRef
-	(*BlockRef)(nil),            // 17: lightswarm.v1.BlockRef
-	(*BlockRequest)(nil),        // 18: lightswarm.v1.BlockRequest
-	(*BlockHeader)(nil),         // 19: lightswarm.v1.BlockHeader
-	(*HeadRequest)(nil),         // 20: lightswarm.v1.HeadRequest
-	(*Cursor)(nil),              // 21: lightswarm.v1.Cursor
-	(*HeadResponse)(nil),        // 22: lightswarm.v1.HeadResponse
-	(*PeersRequest)(nil),        // 23: lightswarm.v1.PeersRequest
-	(*PeersResponse)(nil),       // 24: lightswarm.v1.PeersResponse
+	(*EvaluationResults)(nil),   // 13: lightswarm.v1.EvaluationResults
+	(*EnvironmentManifest)(nil), // 14: lightswarm.v1.EnvironmentManifest
+	(*Split)(nil),               // 15: lightswarm.v1.Split
+	(*PolicyManifest)(nil),      // 16: lightswarm.v1.PolicyManifest
+	(*TensorRef)(nil),           // 17: lightswarm.v1.TensorRef
+	(*BlockRef)(nil),            // 18: lightswarm.v1.BlockRef
+	(*BlockRequest)(nil),        // 19: lightswarm.v1.BlockRequest
+	(*BlockHeader)(nil),         // 20: lightswarm.v1.BlockHeader
+	(*HeadRequest)(nil),         // 21: lightswarm.v1.HeadRequest
+	(*Cursor)(nil),              // 22: lightswarm.v1.Cursor
+	(*HeadResponse)(nil),        // 23: lightswarm.v1.HeadResponse
+	(*PeersRequest)(nil),        // 24: lightswarm.v1.PeersRequest
+	(*PeersResponse)(nil),       // 25: lightswarm.v1.PeersResponse
 }
 var file_wire_proto_lightswarm_proto_depIdxs = []int32{
 	4,  // 0: lightswarm.v1.Charter.environments:type_name -> lightswarm.v1.EnvironmentRef
@@ -2143,16 +2220,17 @@ var file_wire_proto_lightswarm_proto_depIdxs = []int32{
 	5,  // 5: lightswarm.v1.Release.policy:type_name -> lightswarm.v1.PolicyRef
 	10, // 6: lightswarm.v1.Release.deltas:type_name -> lightswarm.v1.DeltaRef
 	0,  // 7: lightswarm.v1.Announcement.purpose:type_name -> lightswarm.v1.Purpose
-	14, // 8: lightswarm.v1.EnvironmentManifest.splits:type_name -> lightswarm.v1.Split
-	1,  // 9: lightswarm.v1.EnvironmentManifest.determinism:type_name -> lightswarm.v1.Determinism
-	16, // 10: lightswarm.v1.PolicyManifest.tensors:type_name -> lightswarm.v1.TensorRef
-	17, // 11: lightswarm.v1.PolicyManifest.blocks:type_name -> lightswarm.v1.BlockRef
-	21, // 12: lightswarm.v1.HeadRequest.cursors:type_name -> lightswarm.v1.Cursor
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	13, // 8: lightswarm.v1.Presence.results:type_name -> lightswarm.v1.EvaluationResults
+	15, // 9: lightswarm.v1.EnvironmentManifest.splits:type_name -> lightswarm.v1.Split
+	1,  // 10: lightswarm.v1.EnvironmentManifest.determinism:type_name -> lightswarm.v1.Determinism
+	17, // 11: lightswarm.v1.PolicyManifest.tensors:type_name -> lightswarm.v1.TensorRef
+	18, // 12: lightswarm.v1.PolicyManifest.blocks:type_name -> lightswarm.v1.BlockRef
+	22, // 13: lightswarm.v1.HeadRequest.cursors:type_name -> lightswarm.v1.Cursor
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_lightswarm_proto_init() }
@@ -2166,7 +2244,7 @@ func file_wire_proto_lightswarm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_lightswarm_proto_rawDesc), len(file_wire_proto_lightswarm_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
