@@ -34,27 +34,43 @@ type Cached struct {
 // Name implements Source.
 func (*Cached) Name() string { return "peer cache" }
 
-// Run implements Source. It saves the connected members every few minutes and when ctx ends.
+// Run implements Source. It saves the connected members soon after the first one, less and less often up to every few
+// minutes, and when ctx ends. Until it is that seldom, members that it has not met again since the start stay in the
+// cache: a node that is killed early must not forget them.
 func (c *Cached) Run(ctx context.Context, found func(peer.AddrInfo)) error {
-	const interval = 2 * time.Minute
-	infos, err := c.Cache.Load()
+	const first, last = 2 * time.Second, 2 * time.Minute
+	before, err := c.Cache.Load()
 	if err != nil {
 		return fmt.Errorf("read the peer cache: %w", err)
 	}
-	for _, info := range infos {
+	for _, info := range before {
 		found(info)
 	}
-	for {
+	for interval := first; ; {
 		ended := !wait(ctx, interval)
 		if members := c.members(); len(members) > 0 { // An empty list would only forget peers that may come back.
+			if interval < last {
+				members = c.join(members, before)
+			}
 			if err := c.Cache.Save(members); err != nil {
 				return fmt.Errorf("write the peer cache: %w", err)
 			}
+			interval = min(2*interval, last)
 		}
 		if ended {
 			return nil
 		}
 	}
+}
+
+// join appends others that are not connected, up to MaxCached in all.
+func (c *Cached) join(list, others []peer.AddrInfo) []peer.AddrInfo {
+	for _, info := range others {
+		if len(list) < MaxCached && c.Host.Network().Connectedness(info.ID) != network.Connected {
+			list = append(list, info)
+		}
+	}
+	return list
 }
 
 // members returns the connected members with the addresses that they listen on.

@@ -17,7 +17,7 @@ import (
 const (
 	dialTimeout       = 15 * time.Second
 	maxDials          = 8    // At the same time.
-	maxCandidates     = 1024 // Remembered; more are ignored until one is given up.
+	maxCandidates     = 1024 // Remembered; one more takes the place of the least useful one.
 	maxFailures       = 8    // In a row, after which a peer that is not kept is forgotten.
 	keptBackoffMax    = time.Minute
 	backoffMax        = 10 * time.Minute
@@ -46,6 +46,7 @@ type candidate struct {
 	failures int
 	due      time.Time // Not to be dialled before.
 	dialling bool
+	reached  bool // A dial succeeded, and it was not refused since.
 }
 
 // NewDialer returns a Dialer for a host that keeps the given peers connected, and dials others while fewer than want
@@ -68,7 +69,7 @@ func (d *Dialer) Found(info peer.AddrInfo) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.candidates[info.ID] == nil {
-		if len(d.candidates) >= maxCandidates && !d.keep[info.ID] {
+		if len(d.candidates) >= maxCandidates && !d.keep[info.ID] && !d.makeRoom() {
 			return
 		}
 		d.candidates[info.ID] = &candidate{}
@@ -80,11 +81,31 @@ func (d *Dialer) Found(info peer.AddrInfo) {
 	d.host.Peerstore().AddAddrs(info.ID, info.Addrs[:min(len(info.Addrs), maxAddrsPerPeer)], ttl)
 }
 
+// makeRoom forgets one candidate, so that whoever makes up identities cannot keep newcomers out: one that was never
+// reached before one that was, and among these the one that failed most often, or any. d.mu is held.
+func (d *Dialer) makeRoom() bool {
+	var worst peer.ID
+	for p, c := range d.candidates {
+		if d.keep[p] || c.dialling || d.host.Network().Connectedness(p) == network.Connected {
+			continue
+		}
+		w := d.candidates[worst]
+		if w == nil || w.reached && !c.reached || w.reached == c.reached && w.failures < c.failures {
+			worst = p
+		}
+	}
+	if worst == "" {
+		return false
+	}
+	delete(d.candidates, worst)
+	return true
+}
+
 // Refuse closes the connections to a peer that turned out not to belong here and does not dial it for a while.
 func (d *Dialer) Refuse(p peer.ID) {
 	d.mu.Lock()
 	if c := d.candidates[p]; c != nil {
-		c.due = time.Now().Add(refusedFor)
+		c.due, c.reached = time.Now().Add(refusedFor), false
 	}
 	d.mu.Unlock()
 	// Closing fails when the peer has left already.
@@ -136,18 +157,14 @@ func (d *Dialer) due(now time.Time) []peer.ID {
 func (d *Dialer) dial(ctx context.Context, p peer.ID) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	// The swarm has a back-off of its own, up to five minutes for an address. Ours decides.
-	if s, ok := d.host.Network().(interface{ Backoff() *swarm.DialBackoff }); ok {
-		s.Backoff().Clear(p)
-	}
-	err := d.host.Connect(ctx, peer.AddrInfo{ID: p})
+	err := Connect(ctx, d.host, peer.AddrInfo{ID: p})
 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.candidates[p]
 	c.dialling = false
 	if err == nil {
-		c.failures = 0
+		c.failures, c.reached = 0, true
 		// A peer that is full may close the connection at once.
 		c.due = time.Now().Add(redialAfter)
 		return
@@ -161,6 +178,15 @@ func (d *Dialer) dial(ctx context.Context, p peer.ID) {
 	if d.keep[p] && ctx.Err() != context.Canceled && c.failures == 1 {
 		d.log.Info("a learner or bootstrap peer cannot be reached; trying again", "peer", p, "error", err)
 	}
+}
+
+// Connect dials a peer unless it is connected. The swarm would not dial an address that failed before, for up to five
+// minutes: here the caller decides when to try again.
+func Connect(ctx context.Context, h host.Host, info peer.AddrInfo) error {
+	if s, ok := h.Network().(interface{ Backoff() *swarm.DialBackoff }); ok {
+		s.Backoff().Clear(info.ID)
+	}
+	return h.Connect(ctx, info)
 }
 
 // backoff is how long to leave a peer alone after a number of failures in a row: doubling, up to a minute for peers

@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
@@ -301,6 +302,63 @@ func TestPeersAreCached(t *testing.T) {
 		}
 		if len(cache.infos) != 1 || cache.infos[0].ID != l.hosts[1].ID() || len(cache.infos[0].Addrs) == 0 {
 			t.Errorf("cached %v, want the one member", cache.infos)
+		}
+	})
+}
+
+// A node that is killed early has saved whom it met, and has not forgotten whom it was yet to meet again.
+func TestPeersAreCachedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN(t, 3)
+		defer l.close()
+		cache := &memoryCache{infos: []peer.AddrInfo{l.info(2)}}
+		source := &discovery.Cached{Host: l.hosts[0], Cache: cache, Member: func(peer.ID) bool { return true }}
+		l.start(func(ctx context.Context) {
+			if err := source.Run(ctx, func(peer.AddrInfo) {}); err != nil {
+				t.Error(err)
+			}
+		})
+		cached := func() []peer.ID {
+			synctest.Wait()
+			var ids []peer.ID
+			for _, info := range cache.infos {
+				ids = append(ids, info.ID)
+			}
+			return ids
+		}
+		time.Sleep(5 * time.Minute)
+		l.connect(0, 1)
+		time.Sleep(5 * time.Second)
+		if got, want := cached(), []peer.ID{l.hosts[1].ID(), l.hosts[2].ID()}; !slices.Equal(got, want) {
+			t.Errorf("after seconds: %v, want %v", got, want)
+		}
+		time.Sleep(10 * time.Minute)
+		if got, want := cached(), []peer.ID{l.hosts[1].ID()}; !slices.Equal(got, want) {
+			t.Errorf("after minutes: %v, want %v", got, want)
+		}
+	})
+}
+
+// However many peers somebody makes up, a newcomer is remembered, and so is a peer that was reached before.
+func TestDialerRemembersNewcomers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN(t, 3)
+		defer l.close()
+		d := l.dialer(1)
+		d.Found(l.info(1))
+		time.Sleep(5 * time.Second)
+		if !l.connected(0, 1) {
+			t.Fatal("not connected")
+		}
+		if err := l.hosts[0].Network().ClosePeer(l.hosts[1].ID()); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 * discovery.MaxCandidates {
+			d.Found(peer.AddrInfo{ID: peer.ID(fmt.Sprint("made up ", i)), Addrs: l.hosts[2].Addrs()})
+		}
+		d.Found(l.info(2))
+		if !d.Knows(l.hosts[2].ID()) || !d.Knows(l.hosts[1].ID()) {
+			t.Errorf("the newcomer is known: %v, the peer from before: %v", d.Knows(l.hosts[2].ID()), d.Knows(l.hosts[1].ID()))
 		}
 	})
 }

@@ -25,11 +25,11 @@ type Session struct {
 	reader *bufio.Reader
 }
 
-// Open opens a session with a connected peer; it does not dial.
+// Open opens a session with a connected peer; it does not dial, and does not use connections that a relay limits.
 func Open(ctx context.Context, h host.Host, p peer.ID) (*Session, error) {
 	ctx, cancel := context.WithTimeout(network.WithNoDial(ctx, "head"), exchangeTimeout)
 	defer cancel()
-	s, err := h.NewStream(network.WithAllowLimitedConn(ctx, "head"), p, Protocol)
+	s, err := h.NewStream(ctx, p, Protocol)
 	if err != nil {
 		return nil, fmt.Errorf("open a head stream to %s: %w", p, err)
 	}
