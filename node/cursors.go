@@ -18,21 +18,24 @@ const (
 )
 
 // cursors remembers, for each peer, up to which sequence the learner has decided on every announcement, so that a
-// restarted node pulls again what it had not got round to. It is safe for concurrent use.
+// restarted node pulls again what it had not got round to. Cursors of peers with accepted work are in the store as well.
+// A cursor that is forgotten is 0 again: what was decided before is pulled once more, and refused as a duplicate or as
+// stale. It is safe for concurrent use.
 type cursors struct {
 	store *store.Store
 
 	mu     sync.Mutex
-	byPeer map[wire.PeerID]*cursor // guarded by mu
+	byPeer *roster[*cursor] // guarded by mu
 }
 
 type cursor struct {
-	next  uint64          // all below are judged
-	ahead map[uint64]bool // judged, and above next
+	next   uint64          // all below are judged
+	ahead  map[uint64]bool // judged, and above next
+	stored bool            // in the store
 }
 
 func newCursors(s *store.Store) *cursors {
-	return &cursors{store: s, byPeer: make(map[wire.PeerID]*cursor)}
+	return &cursors{store: s, byPeer: newRoster[*cursor](maxCursors)}
 }
 
 // next is the first sequence of a peer's announcements that is not decided.
@@ -41,42 +44,42 @@ func (c *cursors) next(p wire.PeerID) uint64 {
 	defer c.mu.Unlock()
 	known, err := c.of(p)
 	if err != nil {
-		return 0 // What was decided before is only refused as a duplicate.
+		return 0
 	}
 	return known.next
 }
 
-// judged notes that an announcement is decided, durably if it was accepted.
-func (c *cursors) judged(p wire.PeerID, sequence uint64) error {
+// judged notes that an announcement is decided, durably if it was accepted. Only then is there a cursor on the disk: one
+// that costs no accepted work would let anybody fill it.
+func (c *cursors) judged(p wire.PeerID, sequence uint64, accepted bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, err := c.of(p)
 	if err != nil {
 		return err
 	}
-	if !known.judge(sequence) {
+	c.byPeer.touch(p, accepted)
+	moved := known.judge(sequence)
+	if known.stored && !moved || !known.stored && !accepted {
 		return nil
 	}
+	known.stored = true
 	return c.store.SetCursor(p, known.next)
 }
 
 // of returns a peer's cursor, from the store the first time. c.mu is held.
 func (c *cursors) of(p wire.PeerID) (*cursor, error) {
-	if known := c.byPeer[p]; known != nil {
-		return known, nil
+	if known := c.byPeer.get(p); known != nil {
+		return *known, nil
 	}
 	next, err := c.store.Cursor(p)
 	if err != nil {
 		return nil, err
 	}
-	if len(c.byPeer) >= maxCursors {
-		for other := range c.byPeer { // Any will do: what was judged ahead is only refused as a duplicate after a restart.
-			delete(c.byPeer, other)
-			break
-		}
-	}
-	c.byPeer[p] = &cursor{next: next, ahead: make(map[uint64]bool)}
-	return c.byPeer[p], nil
+	known := &cursor{next: next, ahead: make(map[uint64]bool), stored: next > 0}
+	c.byPeer.add(p, known)
+	c.byPeer.touch(p, known.stored)
+	return known, nil
 }
 
 // judge notes one sequence and reports whether next moved.

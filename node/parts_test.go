@@ -26,7 +26,7 @@ func TestCursorIsFirstUndecided(t *testing.T) {
 		c := newCursors(s)
 		decided := map[uint64]bool{}
 		for _, sequence := range rapid.SliceOf(rapid.Uint64Range(0, 12)).Draw(t, "sequences") {
-			if err := c.judged("peer", sequence); err != nil {
+			if err := c.judged("peer", sequence, true); err != nil {
 				t.Fatal(err)
 			}
 			decided[sequence] = true
@@ -63,8 +63,39 @@ func TestCursorsAreBounded(t *testing.T) {
 	for i := range maxCursors + 10 {
 		c.next(wire.PeerID(fmt.Sprint(i)))
 	}
-	if len(c.byPeer) > maxCursors {
-		t.Errorf("%d peers are remembered", len(c.byPeer))
+	if len(c.byPeer.entries) > maxCursors {
+		t.Errorf("%d peers are remembered", len(c.byPeer.entries))
+	}
+}
+
+// Announcements that are refused leave nothing on the disk, until the peer's first that is accepted.
+func TestCursorsOfStrangersAreNotStored(t *testing.T) {
+	s, err := store.Open(store.Options{Folder: "db", InMemory: true, MaxBlockBytes: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := newCursors(s)
+	for sequence, want := range []uint64{0, 0, 3, 4} {
+		if err := c.judged("peer", uint64(sequence), sequence == 2); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Cursor("peer"); got != want || err != nil {
+			t.Errorf("after sequence %d the store has %d, %v, want %d", sequence, got, err, want)
+		}
+	}
+}
+
+// Peers with accepted work keep their standing, and newcomers get one, however many others were made up.
+func TestStandingsOfMadeUpPeers(t *testing.T) {
+	s := newStandings()
+	s.judge("good", learner.Verdict{Reason: learner.Admitted})
+	for i := range 2 * maxStandings {
+		s.judge(wire.PeerID(fmt.Sprint(i)), learner.Verdict{Reason: learner.Malformed})
+	}
+	s.judge("newcomer", learner.Verdict{Reason: learner.Admitted})
+	if s.score("good") <= 0 || s.score("newcomer") <= 0 {
+		t.Errorf("scores: good %v, newcomer %v", s.score("good"), s.score("newcomer"))
 	}
 }
 

@@ -19,13 +19,13 @@ const (
 // standings is what the learner's verdicts say of peers, for their gossip scores. It is safe for concurrent use.
 type standings struct {
 	mu     sync.Mutex
-	byPeer map[wire.PeerID]standing // guarded by mu
+	byPeer *roster[standing] // guarded by mu
 }
 
 // standing counts a peer's bundles: accepted, and refused for a fault of its own.
 type standing struct{ good, bad float64 }
 
-func newStandings() *standings { return &standings{byPeer: make(map[wire.PeerID]standing)} }
+func newStandings() *standings { return &standings{byPeer: newRoster[standing](maxStandings)} }
 
 // atFault says whether a verdict is the announcer's fault, and not one of timing, load or the network.
 func atFault(r learner.Reason) bool {
@@ -48,23 +48,26 @@ func (s *standings) judge(p wire.PeerID, v learner.Verdict) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was, known := s.byPeer[p]
-	if !known && len(s.byPeer) >= maxStandings {
-		return
+	known := s.byPeer.get(p)
+	if known == nil {
+		known = s.byPeer.add(p, standing{})
 	}
 	if fault {
-		was.bad++
+		known.bad++
 	} else {
-		was.good++
+		known.good++
 	}
-	s.byPeer[p] = was
+	s.byPeer.touch(p, !fault)
 }
 
 // score is a peer's standing from -100 (cheats) to 100 (verified work), and 0 for unknown.
 func (s *standings) score(p wire.PeerID) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.byPeer[p]
-	bad := faultWeight * was.bad
-	return 100 * (was.good - bad) / (was.good + bad + newcomer)
+	known := s.byPeer.get(p)
+	if known == nil {
+		return 0
+	}
+	bad := faultWeight * known.bad
+	return 100 * (known.good - bad) / (known.good + bad + newcomer)
 }

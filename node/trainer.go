@@ -74,7 +74,7 @@ func (n *Node) learnerConfig(base *policy.Snapshot, t *trainer) (learner.Config,
 	}
 	c.Intake.Queue, c.Intake.PeerPending, c.Intake.Bytes = settings.Queue, settings.PeerPending, int(settings.FetchBytes)
 	c.Algorithm.Schedule.Peak = settings.LearningRate
-	c.Stop.MaxVersion, c.Stop.Target = uint64(settings.Steps), settings.Target
+	c.Stop.MaxVersion, c.Stop.Target, c.Stop.Hold = uint64(settings.Steps), settings.Target, settings.Hold
 	c.EvaluateEvery, c.FinalPatience = uint64(settings.EvaluateEvery), settings.FinalPatience
 	return c, nil
 }
@@ -158,7 +158,11 @@ func (o observer) Stepped(s learner.Step) {
 	for reason, count := range s.Drops {
 		drops[string(reason)] = count
 	}
-	o.n.log.Info("training step", "version", s.Version, "groups", s.Groups, "learned", s.Learned, "reward", s.RewardMean)
+	figures := []any{"version", s.Version, "groups", s.Groups, "learned", s.Learned}
+	if s.Rollouts > 0 {
+		figures = append(figures, "reward", s.RewardMean)
+	}
+	o.n.log.Info("training step", figures...)
 	o.n.events.Publish(api.Event{Type: api.EventStep, Step: &api.StepEvent{
 		Version: s.Version, Final: s.Final,
 		WaitedSeconds: s.Waited.Seconds(), TrainedSeconds: s.Trained.Seconds(),
@@ -191,7 +195,7 @@ func (o observer) Judged(a *wire.SignedAnnouncement, v learner.Verdict) {
 	o.t.count(a, v)
 	o.t.standings.judge(a.Signer, v)
 	if a.Signer != o.n.key.Peer() {
-		if err := o.t.cursors.judged(a.Signer, a.Sequence); err != nil {
+		if err := o.t.cursors.judged(a.Signer, a.Sequence, v.Accepted()); err != nil {
 			o.n.log.Error("a cursor was not kept", "peer", a.Signer, "error", err)
 		}
 	}

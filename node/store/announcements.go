@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -13,6 +14,8 @@ const (
 	maxOwn = 1 << 16
 	// maxOthers is how many announcements of all other peers together are kept.
 	maxOthers = 1 << 16
+	// maxCursors is how many peers' cursors are kept.
+	maxCursors = 1 << 16
 )
 
 func announcementKey(peer wire.PeerID, sequence uint64) []byte {
@@ -24,9 +27,16 @@ func (s *Store) loadAnnouncements() error {
 	if s.nextSequence, err = getUint64(s.db, sequenceKey); err != nil {
 		return err
 	}
-	return scanPrefix(s.db, key(tagArrival), func(k, _ []byte) (bool, error) {
+	err = scanPrefix(s.db, key(tagArrival), func(k, _ []byte) (bool, error) {
 		s.nextArrival = binary.BigEndian.Uint64(k[1:]) + 1
 		s.arrivals++
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	return scanPrefix(s.db, key(tagCursor), func(_, _ []byte) (bool, error) {
+		s.cursors++
 		return true, nil
 	})
 }
@@ -135,12 +145,45 @@ func (s *Store) Cursor(peer wire.PeerID) (uint64, error) {
 	return getUint64(s.db, key(tagCursor, peerField(peer)))
 }
 
-// SetCursor keeps a peer's cursor, lazily: what was dealt with durably before the call stays before the cursor.
+// SetCursor keeps a peer's cursor, lazily: what was dealt with durably before the call stays before the cursor. When
+// there are too many, others are forgotten.
 func (s *Store) SetCursor(peer wire.PeerID, sequence uint64) error {
 	return s.update(lazy, func(t *transaction) error {
-		t.put(key(tagCursor, peerField(peer)), uint64Field(sequence))
-		return nil
+		k := key(tagCursor, peerField(peer))
+		there, err := has(t, k)
+		if err != nil {
+			return err
+		}
+		t.put(k, uint64Field(sequence))
+		if there {
+			return nil
+		}
+		t.cursors++
+		return t.pruneCursors(k)
 	})
+}
+
+// pruneCursors removes cursors beyond the bound: those next to the one that was just added, which are any.
+func (t *transaction) pruneCursors(added []byte) error {
+	end := after(key(tagCursor))
+	for _, part := range [][2][]byte{{append(slices.Clip(added), 0), end}, {key(tagCursor), added}} {
+		if t.cursors <= t.maxCursors {
+			return nil
+		}
+		var surplus [][]byte
+		err := scan(t, part[0], part[1], func(k, _ []byte) (bool, error) {
+			surplus = append(surplus, append([]byte{}, k...))
+			return t.cursors-len(surplus) > t.maxCursors, nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, k := range surplus {
+			t.remove(k)
+		}
+		t.cursors -= len(surplus)
+	}
+	return nil
 }
 
 // bundleSet pins the node's own bundles of one policy version. Names sort as versions do.

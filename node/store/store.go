@@ -47,10 +47,10 @@ type Store struct {
 
 // bounds are what changes need to know that is set by Open and never change.
 type bounds struct {
-	self      wire.PeerID
-	maxBytes  int64
-	maxOwn    uint64
-	maxOthers int
+	self                  wire.PeerID
+	maxBytes              int64
+	maxOwn                uint64
+	maxOthers, maxCursors int
 }
 
 // state is what changes with a transaction and is adopted when that is applied.
@@ -59,6 +59,7 @@ type state struct {
 	nextOrder    uint64 // of blocks
 	nextArrival  uint64 // of other peers' announcements
 	arrivals     int    // how many of those are kept
+	cursors      int    // how many are kept
 	nextSequence uint64 // of own announcements
 	nextDraw     uint64
 	head         uint64
@@ -94,7 +95,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", o.Folder, corrupt(err))
 	}
-	s := &Store{db: db, failed: failed, bounds: bounds{o.Self, o.MaxBlockBytes, maxOwn, maxOthers}}
+	s := &Store{db: db, failed: failed, bounds: bounds{o.Self, o.MaxBlockBytes, maxOwn, maxOthers, maxCursors}}
 	if err := s.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database %s: %w", o.Folder, err), db.Close())
 	}

@@ -283,3 +283,32 @@ func TestLargeValuesAreKeptApart(t *testing.T) {
 		}
 	}
 }
+
+func TestCursorsAreBounded(t *testing.T) {
+	fs := vfs.NewMem()
+	s := openOn(t, fs, 1000)
+	peer := func(i int) wire.PeerID { return wire.PeerID(fmt.Sprint(i % 10)) }
+	for i := range 40 {
+		s.maxCursors = 4
+		must(t, s.SetCursor(peer(7*i), uint64(i+1)))
+		if got, err := s.Cursor(peer(7 * i)); got != uint64(i+1) || err != nil {
+			t.Errorf("cursor %d is %d, %v", i, got, err)
+		}
+		if i%5 == 0 {
+			must(t, s.Close())
+			s = openOn(t, fs, 1000)
+		}
+	}
+	kept := 0
+	for i := range 10 {
+		if got, err := s.Cursor(peer(i)); err != nil {
+			t.Error(err)
+		} else if got > 0 {
+			kept++
+		}
+	}
+	if kept != 4 || s.cursors != 4 {
+		t.Errorf("%d cursors are kept, %d counted, want 4", kept, s.cursors)
+	}
+	must(t, s.Close())
+}
