@@ -20,8 +20,9 @@ import (
 const (
 	// joinAttempt is how long one member has to answer a newcomer.
 	joinAttempt = 20 * time.Second
-	// joinRetry is the pause before the members that are known are asked again.
-	joinRetry = 3 * time.Second
+	// joinRetry is the pause before the members that are known are asked again; it doubles up to joinRetryMax.
+	joinRetry    = 3 * time.Second
+	joinRetryMax = 30 * time.Second
 	// joinCandidates bounds the members that wait to be asked.
 	joinCandidates = 64
 )
@@ -72,8 +73,9 @@ func (j *joiner) charter(ctx context.Context) (wire.SignedCharter, error) {
 
 	known := map[peer.ID]peer.AddrInfo{}
 	var last error
+	pause := joinRetry
 	for {
-		retry := time.NewTimer(joinRetry)
+		retry := time.NewTimer(pause)
 		var ask []peer.AddrInfo
 		select {
 		case info := <-found:
@@ -81,6 +83,7 @@ func (j *joiner) charter(ctx context.Context) (wire.SignedCharter, error) {
 				known[info.ID], ask = info, []peer.AddrInfo{info}
 			}
 		case <-retry.C:
+			pause = min(2*pause, joinRetryMax)
 			for _, info := range known {
 				ask = append(ask, info)
 			}
@@ -104,7 +107,7 @@ func (j *joiner) charter(ctx context.Context) (wire.SignedCharter, error) {
 func (j *joiner) ask(ctx context.Context, exchange *block.Exchange, info peer.AddrInfo) (wire.SignedCharter, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinAttempt)
 	defer cancel()
-	if err := j.host.Connect(ctx, info); err != nil {
+	if err := discovery.Connect(ctx, j.host, info); err != nil {
 		return wire.SignedCharter{}, err
 	}
 	raw, err := exchange.Fetch(ctx, j.network, []wire.PeerID{wire.PeerID(info.ID)}, wire.MaxCharterBytes)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"net/netip"
 	"sync"
 	"testing"
@@ -123,6 +124,38 @@ func TestPartitionHeals(t *testing.T) {
 		}
 		if net.Dropped() == 0 {
 			t.Error("the partition dropped nothing")
+		}
+	})
+}
+
+// A newcomer whose bootstrap peers are all away asks on, and joins within a minute of their return, however long that took.
+func TestNewcomerWaitsForItsBootstrap(t *testing.T) {
+	warmUp(t)
+	synctest.Test(t, func(t *testing.T) {
+		const away = 3*time.Hour + 70*time.Second
+		net := simnet.New(20 * time.Millisecond)
+		net.Start()
+		t.Cleanup(net.Close)
+		o := simulated(t, net, 0, config.RoleLearner)
+		o.Found = parityNetwork(t)
+		founder := start(t, o)
+		net.Partition([]netip.Addr{simnet.Addr(0)})
+		back := time.Now().Add(away)
+		time.AfterFunc(away, net.Heal)
+
+		o = simulated(t, net, 1, config.RoleRelay)
+		o.Config.Network, o.Config.P2P.Bootstrap = founder.Charter().ID.String(), founder.Addresses()
+		joining, stop := context.WithTimeout(t.Context(), away+time.Hour)
+		defer stop()
+		n, err := New(joining, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if late := time.Since(back); late > time.Minute {
+			t.Errorf("the newcomer joined %s after its bootstrap peer came back", late)
+		}
+		if err := n.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package p2p_test
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -175,6 +176,59 @@ func TestForkIsTold(t *testing.T) {
 			if n := w.nodes[i]; n.source.nextVersion() != 1 || n.source.releases[0].ID != first.ID {
 				t.Errorf("node %d did not stay with the release that it had", i)
 			}
+		}
+	})
+}
+
+// The learner, everybody's only bootstrap, comes back with another address that nobody was told. It finds one member
+// again, and through that one the others find it.
+func TestLearnerMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 91)
+		defer w.close()
+		learner := w.add()
+		only := func(c *p2p.Config) { c.Bootstrap = []string{w.bootstrapAddr(0)} }
+		for range 9 {
+			w.add(only)
+		}
+		w.waitFor("everybody has peers", 5*time.Minute, func() bool {
+			return all(w.nodes, func(n *node) bool { return n.Stats().Members >= 4 })
+		})
+		learner.stop()
+		time.Sleep(5 * time.Minute)
+		for _, n := range w.nodes[1:] {
+			if n.Stats().Members == 0 {
+				t.Fatalf("node %d is alone without the learner", n.index)
+			}
+		}
+
+		h, err := w.net.Host(w.private(0), netip.AddrPortFrom(simnet.Addr(70), 8000), 100, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := p2p.Config{
+			Key: w.private(0), Network: w.network, Learners: []wire.PeerID{learner.key.Peer()}, MaxLag: 2, Collect: true,
+			Blocks: learner.blocks, Head: learner.source, OnAnnouncement: learner.source.keepAnnouncement, Seed: 5, Host: h,
+			Bootstrap: []string{w.bootstrapAddr(4)}, Tuning: p2p.Tuning{MinConnections: 4},
+		}
+		moved, err := p2p.New(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var ended sync.WaitGroup
+		ended.Go(func() {
+			if err := moved.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		w.waitFor("everybody is connected to the learner again", 10*time.Minute, func() bool {
+			return moved.Stats().Members == 9
+		})
+		cancel()
+		ended.Wait()
+		if err := moved.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }
