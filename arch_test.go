@@ -51,7 +51,7 @@ var layers = map[string]string{
 	"node/api":           "",
 	"testnet":            "wire wire/bundle wire/draw policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet/...",
 	"testnet/report":     "durable",
-	"cmd/...":            "wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/...",
+	"cmd/...":            "durable wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/...",
 	"scripts/...":        "wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/...",
 }
 

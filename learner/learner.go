@@ -29,6 +29,7 @@ type Learner struct {
 	order    uint64             // guarded by mu; of the next accepted bundle
 	used     []wire.CID         // guarded by mu; evaluations counted and groups expired since the last checkpoint
 	expired  int                // guarded by mu; the groups among used
+	due      time.Time          // guarded by mu; when the next step begins if no group comes, zero if it does not
 	head     wire.SignedRelease // guarded by mu, and changed by the training loop alone; zero before version 0
 	totals   totals             // guarded by mu
 
@@ -202,6 +203,8 @@ type Status struct {
 	// Queued announcements wait for their fetch, Fetching bundles are on their way to the store, Waiting groups to be
 	// trained on.
 	Queued, Fetching, Waiting int
+	// Due is when the next step begins even if no group comes; zero if it waits for one for ever.
+	Due time.Time
 	// GroupsTrained and TokensTrained count what the chain has learned from.
 	GroupsTrained, TokensTrained uint64
 	// Reasons counts verdicts and unused groups by reason since the chain began; a restart goes back to the counts of
@@ -232,6 +235,7 @@ func (l *Learner) Status() Status {
 		Queued:        l.queue.size,
 		Fetching:      l.fetching,
 		Waiting:       l.buffer.Len(),
+		Due:           l.due,
 		GroupsTrained: l.totals.groups,
 		TokensTrained: l.totals.tokens,
 		Reasons:       maps.Clone(l.reasons),

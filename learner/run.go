@@ -81,8 +81,13 @@ func (l *Learner) take() (batch []Record, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire(now)
-	if batch, wait = l.buffer.Take(now); len(batch) > 0 {
+	batch, wait = l.buffer.Take(now)
+	if len(batch) > 0 {
 		signal(l.work) // there is room again
+	}
+	l.due = time.Time{}
+	if wait > 0 {
+		l.due = now.Add(wait)
 	}
 	return batch, wait
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,7 +106,7 @@ func checkNothingLost(t *testing.T, folder string, version uint64, accepted []st
 		t.Fatal(err)
 	}
 	for _, e := range ledger {
-		for _, cid := range e.Consumed {
+		for _, cid := range slices.Concat(e.Trained, e.Evaluated) {
 			kept[cid.String()] = true
 		}
 	}

@@ -173,7 +173,7 @@ func (n *Node) findCharter(ctx context.Context, private ed25519.PrivateKey) (wir
 	case wanted.Defined():
 		return n.join(ctx, wanted, private)
 	}
-	return wire.SignedCharter{}, errors.New("there is no network yet: found one, or give the id of one to join with --network")
+	return wire.SignedCharter{}, errors.New("there is no network yet: found one with lightswarm network create, or name one to lightswarm join")
 }
 
 // join asks members for the charter and keeps it.
@@ -230,8 +230,9 @@ func (n *Node) openParts() {
 		n.engine = embedded.New(embedded.Options{Slots: c.Slots, Threads: c.Threads})
 		n.policies.engine = n.engine
 	}
-	if n.chain.head != nil {
-		n.policies.want(*n.chain.head)
+	// A learner publishes its own newest release when it starts, and may not have stored the policy's blocks before.
+	if head := n.chain.head; head != nil && !(n.roles.Has(wire.RoleLearner) && head.Signer == n.key.Peer()) {
+		n.policies.want(*head)
 	}
 	n.announcer = &announcer{
 		key: n.key, store: n.store, events: &n.events, log: n.log, outbox: make(chan []byte, outboxSize),

@@ -50,8 +50,8 @@ func TestNetworkTrainsToTheEnd(t *testing.T) {
 		t.Fatalf("ledger: %+v, %v", ledger, err)
 	}
 	for _, e := range ledger[1:] {
-		if e.Version < 3 && len(e.Consumed) == 0 {
-			t.Errorf("version %d consumed nothing", e.Version)
+		if e.Version < 3 && len(e.Trained) == 0 {
+			t.Errorf("version %d trained on nothing", e.Version)
 		}
 	}
 	// A step takes what there is when its patience is over; the last one may take nothing.

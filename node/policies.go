@@ -209,7 +209,7 @@ func (p *policies) install(ctx context.Context, r wire.SignedRelease, s *policy.
 	if old != nil {
 		old.letGo()
 	}
-	p.log.Info("new policy", "version", r.Version, "policy", s.Digest().Short())
+	p.log.Debug("new policy", "version", r.Version, "policy", s.Digest().Short())
 	p.events.Publish(api.Event{Type: api.EventPolicy, Policy: &api.PolicyEvent{
 		Version: r.Version, Policy: s.Digest().String(), FetchSeconds: time.Since(since).Seconds(),
 	}})

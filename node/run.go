@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -101,9 +102,15 @@ func (n *Node) monitor(ctx context.Context) {
 	for {
 		if phase := n.phase(); phase != last {
 			last = phase
-			n.log.Info(phase)
+			finished := n.trainer != nil && n.trainer.finished.Load()
+			// What a node does at work changes with each version, and the release was logged.
+			level := slog.LevelInfo
+			if current, _ := n.policies.newest(); current != nil && !finished {
+				level = slog.LevelDebug
+			}
+			n.log.Log(ctx, level, phase)
 			n.events.Publish(api.Event{Type: api.EventPhase, Phase: &api.PhaseEvent{
-				Phase: phase, Finished: n.trainer != nil && n.trainer.finished.Load(),
+				Phase: phase, Finished: finished,
 			}})
 		}
 		// Others pace themselves by what this node runs.

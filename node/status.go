@@ -111,13 +111,10 @@ func (n *Node) Ledger(from uint64, limit int) ([]api.LedgerEntry, error) {
 		}
 		shown[i] = api.LedgerEntry{
 			Version: e.Version, Release: e.Release.String(), Policy: policy.Digest(release.Policy.Digest).String(),
-			Consumed: make([]string, len(e.Consumed)),
+			Trained: cidsJSON(e.Trained), Evaluated: cidsJSON(e.Evaluated),
 		}
 		if release.Parent.Defined() {
 			shown[i].Parent = release.Parent.String()
-		}
-		for k, cid := range e.Consumed {
-			shown[i].Consumed[k] = cid.String()
 		}
 	}
 	return shown, nil
@@ -179,6 +176,7 @@ func (t *trainer) status() *api.LearnerStatus {
 		Fetching:      s.Fetching,
 		Waiting:       s.Waiting,
 		Batch:         t.batch,
+		StepDue:       s.Due,
 		GroupsTrained: s.GroupsTrained,
 		TokensTrained: s.TokensTrained,
 		Reasons:       countsJSON(s.Reasons),
@@ -250,6 +248,14 @@ func rolesJSON(r wire.Roles) []string {
 		return nil
 	}
 	return strings.Split(r.String(), ",")
+}
+
+func cidsJSON(cids []wire.CID) []string {
+	shown := make([]string, len(cids))
+	for i, cid := range cids {
+		shown[i] = cid.String()
+	}
+	return shown
 }
 
 func countsJSON(counts map[learner.Reason]uint64) map[string]uint64 {

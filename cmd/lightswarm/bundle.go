@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -112,8 +113,15 @@ func readBundle(ctx context.Context, name string, data func() (string, error)) (
 	return raw, cid.Verify(raw)
 }
 
-// readFile reads a file of at most limit bytes.
+// readFile reads a regular file of at most limit bytes: a pipe might never end.
 func readFile(name string, limit int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, usage(fmt.Errorf("%s is not a regular file", name))
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -130,6 +138,20 @@ func readFile(name string, limit int64) ([]byte, error) {
 func readPolicy(dir string) (*policy.Snapshot, error) {
 	if dir == "" || dir == "base" {
 		return base.Load()
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, usage(fmt.Errorf("%s is not a folder; a policy is one with config.json, model.safetensors and the tokenizer's files", dir))
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read policy from %s: %w", dir, err)
+	}
+	for _, e := range entries {
+		// What is no file might never end.
+		name := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return nil, usage(fmt.Errorf("%s is not a regular file", name))
+		}
 	}
 	return policy.ReadDir(dir)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -12,13 +13,14 @@ import (
 
 func (p *program) join() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "join NETWORK",
+		Use:   "join [NETWORK]",
 		Short: "Run rollouts for a network",
 		Long: `Join the network with this id and run rollouts for it. Somebody who runs a node of the network can tell the whole
-command: lightswarm status prints it. No inbound port is needed.
+command: lightswarm status prints it. No inbound port is needed. The first time, a member has to be found: one that
+--bootstrap names, or one on the local network.
 
-The command runs until it is interrupted. Without NETWORK it continues in the network that the data folder belongs to,
-and dials the same members: they are stored in the data folder's config.toml.`,
+The command runs until it is interrupted. From the second time on NETWORK may be left out: the command continues in the
+network that the data folder belongs to, and dials the same members, which are stored in the data folder's config.toml.`,
 		Example: `  lightswarm join bafkrei… --bootstrap /ip4/192.0.2.1/tcp/4001/p2p/12D3Koo…
   lightswarm join --data ./volunteer`,
 		Args: cobra.MaximumNArgs(1),
@@ -30,6 +32,9 @@ and dials the same members: they are stored in the data folder's config.toml.`,
 		if err != nil {
 			return usage(err)
 		}
+		if err := checkFolder(folder); err != nil {
+			return err
+		}
 		loaded, err := settings(cmd, folder)
 		if err != nil {
 			return err
@@ -40,9 +45,35 @@ and dials the same members: they are stored in the data folder's config.toml.`,
 			}
 			loaded.Network = arguments[0]
 		}
+		if err := p.checkSources(loaded.Config, folder); err != nil {
+			return err
+		}
 		loaded.Roles = []config.Role{config.RoleRollout}
 		return p.runNode(cmd.Context(), node.Options{Config: loaded.Config, Folder: folder}, nil)
 	}
 	endWithInput(c)
 	return c
+}
+
+// checkSources fails if a node could look for its network for ever: nobody says which it is, or where a member is. If there
+// is but the local network to look in, it says so.
+func (p *program) checkSources(c config.Config, folder string) error {
+	if hasDatabase(folder) {
+		if len(c.P2P.Bootstrap) > 0 {
+			return nil
+		}
+		if _, bound, err := networkOf(folder); bound || err != nil {
+			return err // a network's database remembers members
+		}
+	}
+	switch {
+	case c.Network == "":
+		return fmt.Errorf("there is no network yet in %s: give the id of the one to join, as in the join command that lightswarm status prints, or name the data folder of a node with --data", folder)
+	case len(c.P2P.Bootstrap) > 0:
+	case c.P2P.MDNS:
+		fmt.Fprintln(p.err, "lightswarm: looking for a member on the local network. If none runs there, stop this and name one with --bootstrap, as in the join command.")
+	default:
+		return usage(errors.New("nothing says where a member of the network is: name one with --bootstrap, as in the join command, or look on the local network with --mdns"))
+	}
+	return nil
 }

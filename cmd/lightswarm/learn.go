@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -23,7 +20,7 @@ var commonSettings = []string{
 var (
 	rolloutSettings = []string{"rollout.in_flight", "rollout.slots", "rollout.threads", "rollout.timeout"}
 	learnerSettings = []string{
-		"learner.steps", "learner.target", "learner.groups", "learner.patience", "learner.learning_rate",
+		"learner.steps", "learner.target", "learner.hold", "learner.groups", "learner.patience", "learner.learning_rate",
 		"learner.evaluate_every", "learner.final_patience", "learner.workers",
 		"learner.queue", "learner.waiting", "learner.peer_pending", "learner.fetch_bytes",
 	}
@@ -37,8 +34,9 @@ func (p *program) learn() *cobra.Command {
 		Long: `Train the policy of the network that the data folder belongs to, on what rollout nodes contribute, and publish the
 releases. The data folder is the one in which lightswarm network create founded the network.
 
-The command runs until it is interrupted. When it is started again it continues where it was. On a terminal it draws how
-training goes, and the log goes to log.txt in the data folder.`,
+Training ends at --learner-target or --learner-steps, or never if neither is given; the command then goes on to serve
+what was learned, until it is interrupted. When it is started again it continues where it was. On a terminal it draws
+how training goes, and the log goes to log.txt in the data folder.`,
 		Example: `  lightswarm learn --data ./mynet
   lightswarm learn --data ./mynet --rollout --learner-target 0.95`,
 		Args: cobra.NoArgs,
@@ -53,11 +51,14 @@ training goes, and the log goes to log.txt in the data folder.`,
 		if err != nil {
 			return usage(err)
 		}
+		if err := checkFolder(folder); err != nil {
+			return err
+		}
 		loaded, err := settings(cmd, folder)
 		if err != nil {
 			return err
 		}
-		if _, err := os.Stat(config.View(folder).Database()); errors.Is(err, fs.ErrNotExist) {
+		if !hasDatabase(folder) {
 			return fmt.Errorf("there is no network in %s: found one with lightswarm network create --data %s", folder, folder)
 		}
 		loaded.Roles = []config.Role{config.RoleLearner}
@@ -66,7 +67,7 @@ training goes, and the log goes to log.txt in the data folder.`,
 		}
 		o := node.Options{Config: loaded.Config, Folder: folder}
 		if plain || !term.IsTerminal(int(p.err.Fd())) {
-			return p.runNode(cmd.Context(), o, nil)
+			return p.runNode(cmd.Context(), o, logWaiting)
 		}
 		return p.runWithScreen(cmd.Context(), o)
 	}

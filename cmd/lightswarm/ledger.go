@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ func (p *program) ledger() *cobra.Command {
 		Short: "Show what each release of a learner was made from",
 		Long: `List the releases of the learner that runs on the data folder: each with its parent and how many bundles it used
 up: the groups that its step trained on or dropped, and the evaluation blocks whose results were counted, which are
-never trained on. With --json each release is a line, and the line names every bundle.
+never trained on. With --json each release is a line, which names the bundles as "trained" and "evaluated".
 
 The command fails if a release does not name the one before as its parent, or if a bundle was used up twice.`,
 		Example: "  lightswarm ledger --data ./mynet --json",
@@ -37,6 +38,13 @@ The command fails if a release does not name the one before as its parent, or if
 			return err
 		}
 		defer node.Close()
+		status, err := node.Status(cmd.Context())
+		if err != nil {
+			return noNode(folder, err)
+		}
+		if status.Learner == nil {
+			return fmt.Errorf("the node on %s is no learner and keeps no ledger: ask the learner's, on its own machine", folder)
+		}
 		check := ledgerCheck{used: map[string]uint64{}}
 		for next := *from; ; {
 			page, err := node.Ledger(cmd.Context(), next, ledgerPage)
@@ -64,7 +72,8 @@ func ledgerText(w io.Writer, e *api.LedgerEntry) {
 	if e.Parent != "" {
 		parent = tail(e.Parent)
 	}
-	fmt.Fprintf(w, "version %-5d release %s  parent %s  policy %.12s  %d bundles\n", e.Version, tail(e.Release), parent, e.Policy, len(e.Consumed))
+	fmt.Fprintf(w, "version %-5d release %s  parent %s  policy %.12s  %d groups, %d evaluation blocks\n",
+		e.Version, tail(e.Release), parent, e.Policy, len(e.Trained), len(e.Evaluated))
 }
 
 // tail is the end of a CID: their beginnings are all alike.
@@ -81,7 +90,7 @@ func (c *ledgerCheck) add(e *api.LedgerEntry) {
 	if c.last != nil && (e.Version != c.last.Version+1 || e.Parent != c.last.Release) {
 		c.err = errors.Join(c.err, fmt.Errorf("version %d follows %s, and the release before is %s of version %d", e.Version, e.Parent, c.last.Release, c.last.Version))
 	}
-	for _, cid := range e.Consumed {
+	for _, cid := range slices.Concat(e.Trained, e.Evaluated) {
 		if before, twice := c.used[cid]; twice {
 			c.err = errors.Join(c.err, fmt.Errorf("version %d uses up bundle %s, which version %d did before", e.Version, cid, before))
 		}

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,8 @@ type createdNetwork struct {
 	Data    string `json:"data"`
 	// Join is the command that makes another machine a rollout node, while the learner runs.
 	Join string `json:"join"`
+
+	addresses []string
 }
 
 func (p *program) network() *cobra.Command {
@@ -91,8 +94,8 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 	if f.name == "" {
 		return usage(errors.New("give the network a name with --name"))
 	}
-	if _, err := os.Stat(config.View(folder).Database()); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s belongs to a network already: name another data folder with --data", folder)
+	if err := checkFolder(folder); err != nil {
+		return err
 	}
 	loaded, err := settings(cmd, folder)
 	if err != nil {
@@ -102,13 +105,28 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 	if err != nil {
 		return usage(err)
 	}
-	loaded.Roles, loaded.Network = []config.Role{config.RoleLearner}, ""
-	created, listen, err := found(cmd.Context(), folder, loaded.Config, network)
+	// Nothing is written before everything that can be wrong was looked at. The network exists from the instant at which
+	// the store is bound to it; a folder in which that did not happen is as good as new.
+	belongs, bound, err := networkOf(folder)
 	if err != nil {
 		return err
 	}
-	if err := remember(folder, "The addresses that the join command names.", "listen", listen); err != nil {
+	if bound {
+		return fmt.Errorf("%s belongs to a network already, %s: run its learner with lightswarm learn --data %s, or name another folder with --data", folder, belongs, folder)
+	}
+	if loaded.P2P.Listen, err = choosePorts(loaded.P2P.Listen); err != nil {
+		return usage(loaded.Explain(err))
+	}
+	loaded.Roles, loaded.Network = []config.Role{config.RoleLearner}, ""
+	created, err := found(cmd.Context(), folder, loaded.Config, network)
+	if err != nil {
+		return nameFlag(err)
+	}
+	if err := remember(folder, remembered{"listen", "The addresses that the join command names.", loaded.P2P.Listen}); err != nil {
 		return err
+	}
+	if reach := reachOf(created.addresses); reach != "" {
+		fmt.Fprintf(p.err, "lightswarm: the join command works %s alone. For others, forward a port of the router to this machine,\nlisten on that port with --listen, and name the public address in the join command.\n", reach)
 	}
 	return p.print(created, func(w io.Writer) {
 		fmt.Fprintf(w, "network  %s (%s)\n", created.Network, created.Name)
@@ -146,20 +164,64 @@ func (f *founding) founding() (*node.Founding, error) {
 		}
 	}
 	if network.Base, err = readPolicy(f.policy); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--policy: %w", err)
 	}
-	return &network, nil
+	return &network, check(&network)
 }
 
-// found makes the network by starting its learner for a moment, and returns the addresses that the learner listens on.
-func found(ctx context.Context, folder string, c config.Config, network *node.Founding) (createdNetwork, []string, error) {
+// check validates the charter that a founding would become.
+func check(f *node.Founding) error {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return fmt.Errorf("make a key: %w", err)
+	}
+	anchor, _, err := f.Base.Encode()
+	if err != nil {
+		return fmt.Errorf("--policy: %w", err)
+	}
+	created := f.Created
+	if created.IsZero() {
+		created = time.Now()
+	}
+	return nameFlag(wire.Charter{
+		Name: f.Name, Created: created, Nonce: f.Nonce,
+		// The founder's own key does not exist yet; any other stands for it.
+		Learners:     append([]wire.PeerID{wire.NewKey(private).Peer()}, f.Learners...),
+		Environments: f.Environments,
+		Base:         wire.PolicyRef{Digest: f.Base.Digest(), StateDigest: f.Base.State, Anchor: anchor},
+		Rollout:      f.Rollout, Evaluation: f.Evaluation,
+	}.Validate())
+}
+
+// charterFlags are the flags that set a charter's fields.
+var charterFlags = map[string]string{
+	"name": "name", "nonce": "nonce", "created_unix_ms": "created", "learners": "learner",
+	"rollout.group_size": "group-size", "rollout.max_lag": "max-lag", "rollout.groups_per_version": "groups-per-version",
+	"rollout.max_calls": "max-calls", "rollout.max_completion_tokens": "max-completion-tokens",
+	"evaluation.tasks": "evaluation-tasks", "environments[0].validation_tasks": "evaluation-tasks",
+}
+
+// nameFlag makes an error about a field of a charter one about the flag that sets it; others stay as they are.
+func nameFlag(err error) error {
+	var invalid *wire.ValidationError
+	if !errors.As(err, &invalid) || charterFlags[invalid.Field] == "" {
+		return err
+	}
+	why := invalid.Why
+	if strings.HasSuffix(invalid.Field, ".validation_tasks") {
+		why = "is more than the environment's held-out tasks"
+	}
+	return usage(fmt.Errorf("--%s %s", charterFlags[invalid.Field], why))
+}
+
+// found makes the network by starting its learner for a moment.
+func found(ctx context.Context, folder string, c config.Config, network *node.Founding) (createdNetwork, error) {
 	n, err := node.New(ctx, node.Options{Config: c, Folder: folder, Found: network, Version: programVersion()})
 	if err != nil {
-		return createdNetwork{}, nil, err
+		return createdNetwork{}, err
 	}
-	created := createdNetwork{
+	return createdNetwork{
 		Network: n.Charter().ID.String(), Name: n.Charter().Name, Peer: n.Peer().String(), Data: folder, Join: n.JoinCommand(),
-	}
-	listen, err := fixPorts(c.P2P.Listen, n.Addresses())
-	return created, listen, errors.Join(err, n.Close())
+		addresses: n.Addresses(),
+	}, n.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,7 @@ type startedNode struct {
 
 // runNode runs a node until it is interrupted, which is a good end, asked to stop, or fails. watch may be nil; it is told
 // of a node that has started and returns a function that it is told of the node's end with.
-func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.Node) (ended func())) error {
+func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.Node, *slog.Logger) (ended func())) error {
 	if o.Log == nil {
 		log, err := p.logger(o.Config.Log, p.err)
 		if err != nil {
@@ -61,6 +62,8 @@ func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.
 		o.Log = log
 	}
 	o.Version = programVersion()
+	last := lastListen(o.Folder)
+	o.Config.P2P.Listen = keepPorts(o.Config.P2P.Listen, last)
 	n, err := node.New(ctx, o)
 	if err != nil {
 		if errors.Is(context.Cause(ctx), errInterrupted) {
@@ -68,14 +71,17 @@ func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.
 		}
 		return err
 	}
-	err = remember(o.Folder, "Members to dial first, as the first start named them.", "bootstrap", o.Config.P2P.Bootstrap)
+	err = p.announceNode(n, o)
 	if err == nil {
-		err = p.announceNode(n, o)
+		err = remember(o.Folder, remembered{"bootstrap", "Members to dial first, as the first start named them.", o.Config.P2P.Bootstrap})
+	}
+	if err == nil && !slices.Equal(last, o.Config.P2P.Listen) {
+		err = rememberListen(o.Folder, o.Config.P2P.Listen)
 	}
 	if err == nil {
 		ended := func() {}
 		if watch != nil {
-			ended = watch(n)
+			ended = watch(n, o.Log)
 		}
 		err = n.Run(ctx)
 		ended()
@@ -83,7 +89,28 @@ func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.
 	if errors.Is(err, errInterrupted) {
 		err = nil
 	}
-	return errors.Join(err, n.Close())
+	version := "before the first release"
+	if head := n.Status().Head; head != nil {
+		version = fmt.Sprintf("at version %d", head.Version)
+	}
+	if err := errors.Join(err, n.Close()); err != nil {
+		return err
+	}
+	if !p.json {
+		fmt.Fprintf(p.err, "lightswarm: stopped %s; everything is saved in %s. Go on with %s\n", version, o.Folder, again(o))
+	}
+	return nil
+}
+
+// again is the command that goes on where a node stopped.
+func again(o node.Options) string {
+	switch {
+	case !o.Config.Has(config.RoleLearner):
+		return "lightswarm join --data " + o.Folder
+	case o.Config.Has(config.RoleRollout):
+		return "lightswarm learn --rollout --data " + o.Folder
+	}
+	return "lightswarm learn --data " + o.Folder
 }
 
 // announceNode says where a node that has started can be reached.

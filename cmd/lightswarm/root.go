@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -88,6 +87,9 @@ such as LIGHTSWARM_LOG_LEVEL, then flags; the last one wins.
 	c.SetOut(p.out)
 	c.SetErr(p.err)
 	c.AddCommand(p.testnet(), p.network(), p.learn(), p.join(), p.status(), p.ledger(), p.bundle(), p.policy(), p.version())
+	c.Version = programVersion()
+	c.SetVersionTemplate(versionLine() + "\n")
+	finish(c)
 	return c
 }
 
@@ -97,17 +99,10 @@ func (p *program) print(v any, text func(io.Writer)) error {
 		text(p.out)
 		return nil
 	}
-	if err := json.NewEncoder(p.out).Encode(v); err != nil {
+	encoder := json.NewEncoder(p.out)
+	encoder.SetEscapeHTML(false) // tokens such as <|call|> stay readable
+	if err := encoder.Encode(v); err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
 	return nil
-}
-
-// programVersion is the version that the program was built as: a release's, or the commit's.
-func programVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "devel"
-	}
-	return info.Main.Version
 }

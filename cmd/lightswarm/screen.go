@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -32,11 +33,11 @@ func (p *program) runWithScreen(ctx context.Context, o node.Options) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	err = p.runNode(ctx, o, func(n *node.Node) func() {
+	err = p.runNode(ctx, o, func(n *node.Node, _ *slog.Logger) func() {
 		view := live.Open(ctx, p.err, false, func() { cancel(errInterrupted) })
 		stop := make(chan struct{})
 		var drawing sync.WaitGroup
-		drawing.Go(func() { draw(n, view, o.Config.Learner.Target, stop) })
+		drawing.Go(func() { draw(n, view, goal(o.Config.Learner), o.Config.Learner.Target, stop) })
 		return func() {
 			close(stop)
 			drawing.Wait()
@@ -47,11 +48,12 @@ func (p *program) runWithScreen(ctx context.Context, o node.Options) error {
 }
 
 // draw shows a learner's events until stop is closed.
-func draw(n *node.Node, view *live.View, target float64, stop <-chan struct{}) {
+func draw(n *node.Node, view *live.View, goal string, target float64, stop <-chan struct{}) {
 	events, end := n.Subscribe(screenEvents)
 	defer end()
 	charter := n.Charter()
 	collector := testnet.NewCollector(time.Now(), int(charter.Rollout.GroupSize), target)
+	title := fmt.Sprintf("learner of %s, %s", charter.Name, goal)
 	peer := n.Peer().String()
 	ticker := time.NewTicker(screenInterval)
 	defer ticker.Stop()
@@ -63,8 +65,12 @@ func draw(n *node.Node, view *live.View, target float64, stop <-chan struct{}) {
 			}
 			collector.Add(peer, e)
 		case <-ticker.C:
-			members := n.Status().Connected
-			view.Update(live.State{Title: "learner of " + charter.Name, Progress: collector.Progress(time.Now(), members+1)})
+			now, status := time.Now(), n.Status()
+			progress := collector.Progress(now, status.Connected+1)
+			if waits := waitsFor(&status, now); waits != "" {
+				progress.Phase = waits
+			}
+			view.Update(live.State{Title: title, Progress: progress})
 		case <-stop:
 			return
 		}

@@ -4,24 +4,31 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lightswarm/lightswarm/policy/base"
 	"github.com/lightswarm/lightswarm/policy/kernel"
+	"github.com/lightswarm/lightswarm/testnet/report"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
 // versionResult is what `version --json` prints.
 type versionResult struct {
-	Version string `json:"version"`
-	Go      string `json:"go"`
-	OS      string `json:"os"`
-	Arch    string `json:"arch"`
+	build
+	Go   string `json:"go"`
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
 	// Kernels are the instructions that the engine uses here; they never change a result.
 	Kernels string `json:"kernels"`
 	// WireMajor is the newest major version of messages that the program reads.
 	WireMajor uint32 `json:"wire_major"`
+	// Engine is the class of the built-in engine: "exact" gives the same bits on every machine.
+	Engine string `json:"engine"`
+	// ReportSchema is that of a testnet's report.json.
+	ReportSchema int `json:"report_schema"`
 	// BasePolicy is the digest of the policy that is built in.
 	BasePolicy string `json:"base_policy"`
 }
@@ -33,8 +40,8 @@ func (p *program) version() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			r := versionResult{
-				Version: programVersion(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
-				Kernels: kernel.Active(), WireMajor: wire.Major,
+				build: thisBuild(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+				Kernels: kernel.Active(), WireMajor: wire.Major, Engine: "exact", ReportSchema: report.Schema,
 			}
 			s, err := base.Load()
 			if err != nil {
@@ -42,10 +49,69 @@ func (p *program) version() *cobra.Command {
 			}
 			r.BasePolicy = s.Digest().String()
 			return p.print(r, func(w io.Writer) {
-				fmt.Fprintf(w, "lightswarm %s (%s, %s/%s)\n", r.Version, r.Go, r.OS, r.Arch)
+				fmt.Fprintln(w, versionLine())
+				if r.Revision != "" {
+					fmt.Fprintf(w, "revision     %s\n", r.revision())
+				}
 				fmt.Fprintf(w, "base policy  %s\n", s.Digest().Short())
-				fmt.Fprintf(w, "kernels      %s\n", r.Kernels)
+				fmt.Fprintf(w, "engine       %s, with %s kernels\n", r.Engine, r.Kernels)
+				fmt.Fprintf(w, "formats      messages %d, report %d\n", r.WireMajor, r.ReportSchema)
 			})
 		},
 	}
+}
+
+// build says which source the program was built from.
+type build struct {
+	Version string `json:"version"`
+	// Revision is the commit, Time when it was made, and Modified says that files had changed since; absent if the build
+	// does not know.
+	Revision string `json:"revision,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+}
+
+// thisBuild is this program's.
+func thisBuild() build {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return build{Version: "devel"}
+	}
+	return buildOf(info)
+}
+
+// buildOf reads a build's own description. A build of a working tree that the Go command does not number is "devel".
+func buildOf(info *debug.BuildInfo) build {
+	b := build{Version: strings.Trim(info.Main.Version, "()")}
+	if b.Version == "" {
+		b.Version = "devel"
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+// revision is the commit in words.
+func (b build) revision() string {
+	text := fmt.Sprintf("%.12s of %s", b.Revision, b.Time)
+	if b.Modified {
+		text += ", with changes that are not committed"
+	}
+	return text
+}
+
+// programVersion is the version that the program was built as: a release's, or the commit's.
+func programVersion() string { return thisBuild().Version }
+
+// versionLine is what --version prints.
+func versionLine() string {
+	return fmt.Sprintf("lightswarm %s (%s, %s/%s)", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

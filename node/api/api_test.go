@@ -74,7 +74,7 @@ func client(t *testing.T, s *Server, token string) *Client {
 func TestAnswers(t *testing.T) {
 	f, s := serve(t)
 	f.ledger = func(from uint64, limit int) ([]LedgerEntry, error) {
-		return []LedgerEntry{{Version: from, Consumed: []string{"x"}}, {Version: uint64(limit)}}, nil
+		return []LedgerEntry{{Version: from, Trained: []string{"x"}}, {Version: uint64(limit)}}, nil
 	}
 	c := client(t, s, token)
 	status, err := c.Status(t.Context())

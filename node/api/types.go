@@ -99,6 +99,8 @@ type LearnerStatus struct {
 	Fetching int `json:"fetching"`
 	Waiting  int `json:"waiting"`
 	Batch    int `json:"batch"`
+	// StepDue is when the next step begins with the groups that wait then, if none comes before; absent while none waits.
+	StepDue time.Time `json:"step_due,omitzero"`
 	// GroupsTrained and TokensTrained count what the chain has learned from.
 	GroupsTrained uint64 `json:"groups_trained"`
 	TokensTrained uint64 `json:"tokens_trained"`
@@ -154,7 +156,7 @@ type Peer struct {
 	Score float64 `json:"score"`
 }
 
-// LedgerEntry says what a version was trained on.
+// LedgerEntry says what a version was made from.
 type LedgerEntry struct {
 	Version uint64 `json:"version"`
 	// Release is the CID of the version's signed release, Parent that of the version before; empty for version 0.
@@ -162,13 +164,15 @@ type LedgerEntry struct {
 	Parent  string `json:"parent"`
 	// Policy is the policy's digest in hexadecimal.
 	Policy string `json:"policy"`
-	// Consumed are the CIDs of the bundles that the step used up.
-	Consumed []string `json:"consumed"`
+	// Trained are the CIDs of the groups that the step used up: trained on, or dropped because nothing was to be learned
+	// from them. Evaluated are those of the evaluation blocks that were counted meanwhile, which are never trained on.
+	Trained   []string `json:"trained"`
+	Evaluated []string `json:"evaluated"`
 }
 
 // Error is the answer to a request that is refused.
 type Error struct {
-	// Code is stable: bad_request, unauthorized, forbidden_host, not_found, method_not_allowed, busy or internal.
+	// Code is stable: bad_request, unauthorized, forbidden_host, not_found, busy or internal.
 	Code string `json:"code"`
 	// Message says what is wrong and what to do.
 	Message string `json:"message"`

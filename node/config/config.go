@@ -77,9 +77,10 @@ type Rollout struct {
 type Learner struct {
 	// Steps is the last version that the learner makes; 0 sets no limit.
 	Steps int
-	// Target is the success on held-out tasks, sampled, that ends training when three evaluations in a row reach it;
-	// 0 for none.
+	// Target is the success on held-out tasks, sampled, that ends training when Hold evaluations in a row reach it; 0 for
+	// none.
 	Target float64
+	Hold   int
 	// Groups is how many groups one step trains on.
 	Groups int
 	// Patience is how long a step waits for groups when none arrive, before it takes what there is.
@@ -136,6 +137,7 @@ func Default() Config {
 			LearningRate:  3e-4,
 			EvaluateEvery: 5,
 			FinalPatience: 2 * time.Minute,
+			Hold:          3,
 			Queue:         4096,
 			PeerPending:   128,
 			FetchBytes:    64 << 20,

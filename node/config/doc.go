@@ -18,6 +18,8 @@
 //	identity.key   the peer's ed25519 private key, PKCS #8 in PEM, mode 0600
 //	api.token      bearer token of the local API, mode 0600
 //	api.address    where the local API listens; there while a node runs
+//	listen         addresses that the node listened on last, so that it keeps its ports
+//	log.txt        the log of a learner that draws on a terminal
 //	lock           held by the process that uses the folder; it contains that process's id
 //	db/            the database of package store
 //	runs/          reports and exports, one folder per run

@@ -34,6 +34,7 @@ func (c *Config) fields() []field {
 
 		{"learner.steps", "last version that the learner makes; 0 is no limit", intValue(&c.Learner.Steps)},
 		{"learner.target", "held-out success that ends training; 0 is none", floatValue(&c.Learner.Target)},
+		{"learner.hold", "evaluations in a row that must reach the target to end training", intValue(&c.Learner.Hold)},
 		{"learner.groups", "groups that one step trains on", intValue(&c.Learner.Groups)},
 		{"learner.patience", "how long a step waits for groups when none arrive", durationValue(&c.Learner.Patience)},
 		{"learner.learning_rate", "AdamW's learning rate", floatValue(&c.Learner.LearningRate)},
@@ -57,6 +58,25 @@ const environmentPrefix = "LIGHTSWARM_"
 func environmentName(key string) string {
 	return environmentPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
+
+// choices are the values of settings that have only a few.
+var choices = map[string][]string{
+	"log.level":  {"debug", "info", "warn", "error"},
+	"log.format": {"text", "json", "auto"},
+}
+
+// Choices are the values that a flag of AddFlags takes, if they are few; nil otherwise.
+func Choices(flag string) []string {
+	for key, list := range choices {
+		if flagName(key) == flag {
+			return list
+		}
+	}
+	return nil
+}
+
+// commandSets says that the command itself decides a setting, so that it has no flag.
+func commandSets(key string) bool { return key == "network" || key == "roles" }
 
 // flagName is the command-line flag, without its hyphens, that sets key. Those of section p2p, which everybody uses, go
 // without the section.

@@ -95,6 +95,9 @@ func (f *Folder) Path() string { return f.path }
 // ConfigFile is the settings file, which need not exist.
 func (f *Folder) ConfigFile() string { return f.file("config.toml") }
 
+// ListenFile names the addresses that the node listened on last, one a line, so that it takes the same ports again.
+func (f *Folder) ListenFile() string { return f.file("listen") }
+
 // Database is the folder of package store's database.
 func (f *Folder) Database() string { return f.file("db") }
 

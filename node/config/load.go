@@ -105,7 +105,7 @@ func Merge(base Config, s Sources) (*Loaded, error) {
 	if s.Flags != nil {
 		for _, f := range l.fields() {
 			flag := s.Flags.Lookup(flagName(f.key))
-			if flag == nil || !flag.Changed {
+			if commandSets(f.key) || flag == nil || !flag.Changed {
 				continue
 			}
 			if err := set(f.key, flag.Value.String(), "flag --"+flag.Name); err != nil {
@@ -116,11 +116,12 @@ func Merge(base Config, s Sources) (*Loaded, error) {
 	return l, nil
 }
 
-// AddFlags adds a flag to set for each key; with no keys, for every key. Load reads them back.
+// AddFlags adds a flag to set for each key; with no keys, for every key that a flag can set. Load reads
+// them back.
 func AddFlags(set *pflag.FlagSet, keys ...string) {
 	defaults := Default()
 	for _, f := range defaults.fields() {
-		if len(keys) > 0 && !slices.Contains(keys, f.key) {
+		if commandSets(f.key) || len(keys) > 0 && !slices.Contains(keys, f.key) {
 			continue
 		}
 		v := f.value

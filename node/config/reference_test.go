@@ -57,10 +57,15 @@ threads = 4
 		if value != "" {
 			value = "`" + value + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | `%s` | `--%s` | %s |\n", f.key, value, environmentName(f.key), flagName(f.key), f.usage)
+		flag := ""
+		if !commandSets(f.key) {
+			flag = "`--" + flagName(f.key) + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s |\n", f.key, value, environmentName(f.key), flag, f.usage)
 	}
 	b.WriteString(`
-A command has the flags that matter to it. Sizes are a number and B, KiB, MiB, GiB or TiB; durations are such as 90s or
+A command has the flags that matter to it. Network and roles have none: the command is what says them, and join takes the
+network's id as its argument. Sizes are a number and B, KiB, MiB, GiB or TiB; durations are such as 90s or
 5m; lists are separated by commas, and a list's flag may be given several times.
 
 ` + "`LIGHTSWARM_DATA`" + ` names the data folder; the flag is ` + "`--data`" + `.
@@ -73,6 +78,8 @@ A command has the flags that matter to it. Sizes are a number and B, KiB, MiB, G
 | identity.key | the peer's ed25519 private key, PKCS #8 in PEM, mode 0600: back it up, it is who the node is |
 | api.token | bearer token of the local API, mode 0600 |
 | api.address | where the local API listens; there while the node runs |
+| listen | the addresses that the node listened on last: where a setting leaves a port open, the node takes the same again |
+| log.txt | the log of a learner that draws on a terminal, and of the nodes of a testnet |
 | lock | held by the process that uses the folder; it contains that process's id |
 | db/ | the database: everything else that the node must not lose |
 `)

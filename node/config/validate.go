@@ -33,14 +33,17 @@ func (e *FieldError) Error() string {
 const (
 	maxParallel   = 4096
 	maxGroups     = 1 << 16
+	maxHold       = 1 << 10
 	maxWaiting    = 1 << 20
 	minBlockBytes = 64 << 20
 	minFetchBytes = 4 << 20
 )
 
 // Validate checks every setting; its error is a *FieldError with the value's origin.
-func (l *Loaded) Validate() error {
-	err := l.Config.Validate()
+func (l *Loaded) Validate() error { return l.Explain(l.Config.Validate()) }
+
+// Explain adds to a *FieldError where the setting's value came from; other errors stay as they are.
+func (l *Loaded) Explain(err error) error {
 	var field *FieldError
 	if errors.As(err, &field) {
 		field.Origin = l.origins[field.Key]
@@ -106,6 +109,7 @@ func (c *Config) problems() map[string]string {
 
 	check(c.Learner.Steps >= 0, "learner.steps", "use 0 for no limit, or a positive number")
 	check(c.Learner.Target >= 0 && c.Learner.Target <= 1, "learner.target", "use 0 for none, or a share of solved tasks up to 1")
+	check(c.Learner.Hold >= 1 && c.Learner.Hold <= maxHold, "learner.hold", fmt.Sprintf("use 1 to %d", maxHold))
 	check(c.Learner.Groups >= 1 && c.Learner.Groups <= maxGroups, "learner.groups", fmt.Sprintf("use 1 to %d", maxGroups))
 	check(c.Learner.Patience > 0, "learner.patience", "use a positive duration such as 20s")
 	check(c.Learner.LearningRate > 0 && c.Learner.LearningRate < 1, "learner.learning_rate", "use a number between 0 and 1, such as 3e-4")
@@ -117,8 +121,8 @@ func (c *Config) problems() map[string]string {
 	check(c.Learner.PeerPending >= 1 && c.Learner.PeerPending <= maxWaiting, "learner.peer_pending", fmt.Sprintf("use 1 to %d", maxWaiting))
 	check(c.Learner.FetchBytes >= minFetchBytes, "learner.fetch_bytes", "too small to fetch bundles side by side; use at least 4MiB")
 
-	check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level", "use debug, info, warn or error")
-	check(slices.Contains([]string{"text", "json", "auto"}, c.Log.Format), "log.format", "use text, json or auto")
+	check(slices.Contains(choices["log.level"], c.Log.Level), "log.level", "use debug, info, warn or error")
+	check(slices.Contains(choices["log.format"], c.Log.Format), "log.format", "use text, json or auto")
 	return p
 }
 

@@ -24,6 +24,7 @@ const (
 	tagLedger       = 'M' // version u64         → checkpoint without its state
 	tagDraw         = 'N' // counter u64         → policy version u64, for reserved draws that are not done
 	tagCursor       = 'O' // peer                → sequence u64
+	tagEvaluated    = 'P' // version u64         → checkpoint with those of the ledger's bundles alone that are evaluations
 )
 
 // key joins a tag and fields to a database key.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -112,7 +113,8 @@ func (l Learner) Commit(ctx context.Context, c learner.Checkpoint) error {
 		return err
 	}
 	err := l.s.update(durable, func(t *transaction) error {
-		if err := t.consume(c.Consumed); err != nil {
+		evaluated, err := t.consume(c.Consumed)
+		if err != nil {
 			return err
 		}
 		if err := t.forgetRecords(c.Oldest); err != nil {
@@ -126,6 +128,10 @@ func (l Learner) Commit(ctx context.Context, c learner.Checkpoint) error {
 			return err
 		}
 		t.put(key(tagLedger, uint64Field(c.Version)), entry)
+		if entry, err = (learner.Checkpoint{Version: c.Version, Consumed: evaluated}).Encode(); err != nil {
+			return err
+		}
+		t.put(key(tagEvaluated, uint64Field(c.Version)), entry)
 		// The marks are on the records; the checkpoint need not repeat them.
 		c.Consumed = nil
 		checkpoint, err := c.Encode()
@@ -141,12 +147,15 @@ func (l Learner) Commit(ctx context.Context, c learner.Checkpoint) error {
 	return nil
 }
 
-// consume marks the records of bundles and unpins their bytes.
-func (t *transaction) consume(cids []wire.CID) error {
+// consume marks the records of bundles and unpins their bytes. It returns the bundles that are evaluations.
+func (t *transaction) consume(cids []wire.CID) (evaluated []wire.CID, err error) {
 	for _, cid := range cids {
 		r, ok, err := record(t, cid)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if ok && r.Purpose != wire.PurposeTrain {
+			evaluated = append(evaluated, cid)
 		}
 		if !ok || r.Consumed {
 			continue
@@ -154,14 +163,14 @@ func (t *transaction) consume(cids []wire.CID) error {
 		r.Consumed = true
 		encoded, err := r.Encode()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		t.put(key(tagGroup, uint64Field(r.Order)), encoded)
 		if err := t.unpin(acceptedSet, cid); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return evaluated, nil
 }
 
 // forgetRecords removes the consumed records of versions before oldest.
@@ -206,8 +215,10 @@ type LedgerEntry struct {
 	Version uint64
 	// Release is the CID of the version's signed release.
 	Release wire.CID
-	// Consumed are the bundles that the step used up.
-	Consumed []wire.CID
+	// Trained are the groups that the step used up: trained on, or dropped because nothing was to be learned from them.
+	Trained []wire.CID
+	// Evaluated are the evaluation blocks whose results were counted; they are never trained on.
+	Evaluated []wire.CID
 }
 
 // Ledger returns up to limit entries of version from or above, ascending. Only a learner's store has any.
@@ -221,7 +232,23 @@ func (s *Store) Ledger(from uint64, limit int) ([]LedgerEntry, error) {
 		if err != nil {
 			return false, err
 		}
-		list = append(list, LedgerEntry{Version: binary.BigEndian.Uint64(k[1:]), Release: wire.SumCID(c.Release), Consumed: c.Consumed})
+		encoded, ok, err := get(s.db, key(tagEvaluated, k[1:]))
+		if err != nil {
+			return false, err
+		}
+		var evaluations learner.Checkpoint
+		if ok {
+			if evaluations, err = learner.DecodeCheckpoint(encoded); err != nil {
+				return false, err
+			}
+		}
+		e := LedgerEntry{Version: binary.BigEndian.Uint64(k[1:]), Release: wire.SumCID(c.Release), Evaluated: evaluations.Consumed}
+		for _, cid := range c.Consumed {
+			if !slices.Contains(e.Evaluated, cid) {
+				e.Trained = append(e.Trained, cid)
+			}
+		}
+		list = append(list, e)
 		return len(list) < limit, nil
 	})
 	return list, err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -38,6 +39,9 @@ func TestCommitKeepsReleaseAndLedger(t *testing.T) {
 	var used []wire.CID
 	for i := range uint64(3) {
 		accepted := storetest.Bundle(i, 0, 1)
+		if i == 1 {
+			accepted.Record.Purpose = wire.PurposeEvaluateGreedy
+		}
 		must(t, l.Accept(t.Context(), []learner.Accepted{accepted}))
 		used = append(used, accepted.Record.CID)
 	}
@@ -55,8 +59,12 @@ func TestCommitKeepsReleaseAndLedger(t *testing.T) {
 	}
 	ledger, err := s.Ledger(1, 10)
 	must(t, err)
-	if len(ledger) != 2 || ledger[0].Release != wire.SumCID([]byte("release 1")) || len(ledger[0].Consumed) != 2 || ledger[1].Consumed[0] != used[2] {
-		t.Errorf("ledger: %+v", ledger)
+	want := []LedgerEntry{
+		{Version: 1, Release: wire.SumCID([]byte("release 1")), Trained: used[:1], Evaluated: used[1:2]},
+		{Version: 2, Release: wire.SumCID([]byte("release 2")), Trained: used[2:]},
+	}
+	if !reflect.DeepEqual(want, ledger) {
+		t.Errorf("ledger: %+v, want %+v", ledger, want)
 	}
 	if pinned, err := s.Pinned(acceptedSet); len(pinned) != 0 || err != nil {
 		t.Errorf("consumed bundles are pinned: %v, %v", pinned, err)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lightswarm/lightswarm/node/api"
@@ -72,7 +73,7 @@ func (s *swarm) verify() error {
 		if published := s.seen.releases[e.Version]; published != "" {
 			check(published == e.Release, "version %d was published as %s and is %s now", e.Version, published, e.Release)
 		}
-		for _, cid := range e.Consumed {
+		for _, cid := range slices.Concat(e.Trained, e.Evaluated) {
 			used[cid]++
 			consumed++
 		}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/rollout/env/calc"
+)
+
+// finish gives the whole tree what each command would otherwise repeat: unknown words are errors below the root too, wrong
+// values of flags are explained, and shells complete values.
+func finish(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return explainFlag(err) })
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	finishTree(root, root)
+}
+
+func finishTree(root, c *cobra.Command) {
+	c.SuggestionsMinimumDistance = 2
+	switch {
+	case c == root:
+	case c.Name() == "help":
+		c.Args = func(_ *cobra.Command, words []string) error { return findCommand(root, words) }
+	case c.HasSubCommands():
+		c.DisableFlagsInUseLine = true
+		c.Args = findCommand
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
+	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { completeFlag(c, f.Name) })
+	for _, child := range c.Commands() {
+		finishTree(root, child)
+	}
+}
+
+// findCommand is an error if words name no command below c.
+func findCommand(c *cobra.Command, words []string) error {
+	for _, word := range words {
+		next, _, err := c.Find([]string{word})
+		if err != nil || next == c {
+			return unknownCommand(c, word)
+		}
+		c = next
+	}
+	return nil
+}
+
+// unknownCommand says what was perhaps meant, or else what there is.
+func unknownCommand(c *cobra.Command, word string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "unknown command %q for %q", word, c.CommandPath())
+	names, heading := c.SuggestionsFor(word), "Did you mean this?"
+	if len(names) == 0 {
+		heading = "It has these:"
+		for _, child := range c.Commands() {
+			if child.IsAvailableCommand() {
+				names = append(names, child.Name())
+			}
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(&b, "\n\n%s\n\t%s\n", heading, strings.Join(names, "\n\t"))
+	}
+	return errors.New(b.String())
+}
+
+// wanted says what the flags of each type take.
+var wanted = map[string]string{
+	"bool":     "want true or false",
+	"int":      "want a whole number",
+	"uint32":   "want a whole number from 0 to 4294967295",
+	"uint64":   "want a whole number, 0 or more",
+	"float64":  "want a number",
+	"duration": "want a duration such as 90s or 5m",
+}
+
+// explainFlag says of a flag's wrong value what would be right.
+func explainFlag(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	want := wanted[invalid.GetFlag().Value.Type()]
+	if want == "" {
+		want = invalid.Unwrap().Error()
+	}
+	return fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+}
+
+// completeFlag lets shells complete the values of a flag that has a few, or that names a folder.
+func completeFlag(c *cobra.Command, name string) {
+	values, directive := config.Choices(name), cobra.ShellCompDirectiveNoFileComp
+	switch name {
+	case "env":
+		values = []string{calc.Name}
+	case "data", "policy", "out", "dir":
+		directive = cobra.ShellCompDirectiveFilterDirs
+	}
+	if values == nil && directive == cobra.ShellCompDirectiveNoFileComp {
+		return
+	}
+	if err := c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, directive)); err != nil {
+		panic(err) // the flag is there, and has no other completion
+	}
+}
