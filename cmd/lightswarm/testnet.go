@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,12 +55,12 @@ var testnetSettings = []string{"rollout.in_flight", "learner.groups", "learner.l
 func (p *program) testnet() *cobra.Command {
 	o := testnet.DefaultOptions()
 	steps, plain := 0, false
-	target := o.Settings.Learner.Target
+	target, hold := o.Settings.Learner.Target, o.Settings.Learner.Hold
 	c := &cobra.Command{
 		Use:   "testnet",
 		Short: "Run a whole network on this machine and watch a policy learn",
-		Long: `Found a network, run one learner and some rollout nodes on this machine, and train the built-in policy until three
-evaluations in a row on held-out tasks reach the target. The nodes run the code that nodes on the internet run.
+		Long: `Found a network, run one learner and some rollout nodes on this machine, and train the built-in policy until the
+evaluations on held-out tasks reach the target, three in a row unless --hold says how many. The nodes run the code that nodes on the internet run.
 
 The run folder gets report.html, the same figures as report.json, and the nodes' log.`,
 		Example: `  lightswarm testnet
@@ -69,7 +70,7 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := config.Merge(o.Settings, config.Sources{Environ: os.Environ(), Flags: cmd.Flags()})
 			if err == nil {
-				loaded.Learner.Target, loaded.Learner.Steps = target, steps
+				loaded.Learner.Target, loaded.Learner.Hold, loaded.Learner.Steps = target, hold, steps
 				err = loaded.Validate()
 			}
 			if err != nil {
@@ -83,7 +84,8 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
 	f.IntVar(&o.Nodes, "nodes", o.Nodes, "rollout nodes, besides the learner")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the nodes' keys and the network, and so of tasks and samples")
 	f.StringVar(&o.Environment, "env", o.Environment, "built-in environment to train on")
-	f.Float64Var(&target, "target", target, "held-out success to reach in three evaluations in a row; 0 trains until --steps")
+	f.Float64Var(&target, "target", target, "held-out success to reach in --hold evaluations in a row; 0 trains until --steps")
+	f.IntVar(&hold, "hold", hold, "evaluations in a row that must reach --target")
 	f.IntVar(&steps, "steps", steps, "last version to train; 0 is no limit")
 	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "end the run after this long; 0 is never")
 	f.BoolVar(&o.Processes, "processes", false, "run each node as a process of its own with a data folder")
@@ -100,7 +102,7 @@ func flagOf(err error) error {
 	switch {
 	case errors.As(err, &option):
 		return fmt.Errorf("flag --%w", err)
-	case errors.As(err, &field) && (field.Key == "learner.target" || field.Key == "learner.steps"):
+	case errors.As(err, &field) && slices.Contains([]string{"learner.target", "learner.hold", "learner.steps"}, field.Key):
 		field.Origin = "flag --" + strings.TrimPrefix(field.Key, "learner.")
 	}
 	return err

@@ -17,6 +17,10 @@ const (
 	endAtLeast    = 0.95
 	secondsAtMost = 60.0
 	heldOutTasks  = 256
+	// The run goes on until holdAtLeast evaluations in a row reached the target. From keptAfter in a row on, which is what
+	// ends training by default, none may fall below it.
+	holdAtLeast = 10
+	keptAfter   = 3
 )
 
 // result is the last line of `lightswarm testnet --json`.
@@ -37,7 +41,16 @@ type result struct {
 type measured struct {
 	SecondsToTarget *float64 `json:"seconds_to_target"`
 	Target          float64  `json:"target"`
-	HeldOut         struct {
+	End             string   `json:"end"`
+	Kept            *struct {
+		Evaluations int `json:"evaluations"`
+	} `json:"kept"`
+	Evaluations []struct {
+		Version uint64
+		Seconds float64
+		Sampled struct{ Success float64 }
+	}
+	HeldOut struct {
 		Start struct{ Tasks int }
 		End   struct{ Tasks int }
 	} `json:"held_out"`
@@ -51,7 +64,7 @@ func main() {
 	}
 	failed := false
 	var table bytes.Buffer
-	fmt.Fprintln(&table, "seed  held-out      greedy        to 0.95  seconds  steps  accepted  verdict")
+	fmt.Fprintln(&table, "seed  held-out      greedy        to 0.95  kept  seconds  steps  accepted  verdict")
 	for _, seed := range seeds {
 		if _, err := strconv.ParseUint(seed, 10, 64); err != nil {
 			fmt.Fprintf(os.Stderr, "seed %q is not a number\n", seed)
@@ -65,12 +78,12 @@ func main() {
 		if err != nil {
 			failed, verdict = true, err.Error()
 		}
-		settled := "never"
-		if m.SecondsToTarget != nil {
-			settled = fmt.Sprintf("%.1f s", *m.SecondsToTarget)
+		settled, kept := "never", 0
+		if m.SecondsToTarget != nil && m.Kept != nil {
+			settled, kept = fmt.Sprintf("%.1f s", *m.SecondsToTarget), m.Kept.Evaluations
 		}
-		fmt.Fprintf(&table, "%-4s  %.3f>%.3f   %.3f>%.3f   %-7s  %-7.1f  %-5d  %-8d  %s\n",
-			seed, r.HeldOutStart, r.HeldOutEnd, r.GreedyStart, r.GreedyEnd, settled, r.Seconds, r.Steps, r.RolloutsAccepted, verdict)
+		fmt.Fprintf(&table, "%-4s  %.3f>%.3f   %.3f>%.3f   %-7s  %-4d  %-7.1f  %-5d  %-8d  %s\n",
+			seed, r.HeldOutStart, r.HeldOutEnd, r.GreedyStart, r.GreedyEnd, settled, kept, r.Seconds, r.Steps, r.RolloutsAccepted, verdict)
 	}
 	fmt.Print(table.String())
 	if failed {
@@ -82,7 +95,7 @@ func main() {
 func run(seed string) (result, measured, error) {
 	var r result
 	var m measured
-	cmd := exec.Command("go", "run", "./cmd/lightswarm", "testnet", "--seed", seed, "--json") //nolint:gosec // the seed was parsed
+	cmd := exec.Command("go", "run", "./cmd/lightswarm", "testnet", "--seed", seed, "--hold", strconv.Itoa(holdAtLeast), "--json") //nolint:gosec // the seed was parsed
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -124,8 +137,30 @@ func judge(r result, m measured) error {
 		return fmt.Errorf("ends at %.3f, below %.2f", r.HeldOutEnd, endAtLeast)
 	case m.Target < endAtLeast || m.SecondsToTarget == nil || *m.SecondsToTarget >= secondsAtMost:
 		return fmt.Errorf("success did not stay at %.2f from before second %.0f on", endAtLeast, secondsAtMost)
+	case m.End != "target" || m.Kept == nil || m.Kept.Evaluations < holdAtLeast:
+		return fmt.Errorf("the run ended by %s before %d evaluations in a row reached %.2f", m.End, holdAtLeast, endAtLeast)
 	case r.RolloutsAccepted == 0 || r.Steps == 0:
 		return fmt.Errorf("nothing was trained")
+	}
+	return stays(m)
+}
+
+// stays checks that success, once keptAfter evaluations in a row reached the target, never fell below it again, and that this
+// was so in time.
+func stays(m measured) error {
+	row := 0
+	for _, e := range m.Evaluations {
+		switch {
+		case e.Sampled.Success >= endAtLeast:
+			row++
+		case row >= keptAfter:
+			return fmt.Errorf("success fell to %.3f at version %d after %d evaluations in a row at %.2f", e.Sampled.Success, e.Version, row, endAtLeast)
+		default:
+			row = 0
+		}
+		if row == keptAfter && e.Seconds >= secondsAtMost {
+			return fmt.Errorf("success was kept at %.2f no sooner than in second %.1f", endAtLeast, e.Seconds)
+		}
 	}
 	return nil
 }
