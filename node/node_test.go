@@ -91,6 +91,18 @@ func TestRestartContinues(t *testing.T) {
 	version := founder.Status().Head.Version
 	founder.end()
 
+	// A learner asks nobody for the policy that it is about to publish.
+	idle, err := New(t.Context(), founding())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wanted := idle.policies.fetching(); wanted != nil {
+		t.Errorf("a learner that starts wants version %d", wanted.release.Version)
+	}
+	if err := idle.Close(); err != nil {
+		t.Fatal(err)
+	}
+
 	founder = start(t, founding())
 	if founder.Charter().ID != id || founder.Peer() != peer {
 		t.Errorf("the restarted founder is %s of network %s", founder.Peer(), founder.Charter().ID)
@@ -203,7 +215,7 @@ func checkMetrics(ctx context.Context, t *testing.T, address, token string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"lightswarm_head_version", "lightswarm_rollout_calls_total", `lightswarm_learner_bundles_total{reason="accepted"}`} {
+	for _, want := range []string{"lightswarm_head_version", "lightswarm_rollout_calls_total", `lightswarm_gossip_troubles_total{kind="undelivered"}`, `lightswarm_pull_troubles_total{kind="lost"}`, `lightswarm_learner_bundles_total{reason="accepted"}`} {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("metrics have no %s", want)
 		}
