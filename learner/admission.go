@@ -7,7 +7,6 @@ import (
 
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/wire"
-	"github.com/lightswarm/lightswarm/wire/bundle"
 	"github.com/lightswarm/lightswarm/wire/draw"
 )
 
@@ -367,13 +366,4 @@ func (s *State) Active() int {
 		}
 	}
 	return n
-}
-
-// Admit judges a bundle together with its announcement: the whole of admission in one pure step. A learner takes the
-// same steps apart, to fetch between the first and the second.
-func Admit(s *State, a *wire.SignedAnnouncement, b *bundle.Bundle) Verdict {
-	if v := s.Screen(a); !v.Accepted() {
-		return v
-	}
-	return s.rules.Check(a, b)
 }

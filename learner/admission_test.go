@@ -12,6 +12,15 @@ import (
 	"github.com/lightswarm/lightswarm/wire/draw"
 )
 
+// admit judges a bundle together with its announcement: the steps that a learner takes one after the other, with the fetch
+// in between.
+func admit(s *State, a *wire.SignedAnnouncement, b *bundle.Bundle) Verdict {
+	if v := s.Screen(a); !v.Accepted() {
+		return v
+	}
+	return s.rules.Check(a, b)
+}
+
 // admission returns rules and a state whose chain has versions 0 to head, every fourth of them evaluated. The digest of
 // a version is its number's.
 func admission(t testing.TB, n network, head uint64) *State {
@@ -160,7 +169,7 @@ func TestAdmitRefuses(t *testing.T) {
 			if tt.after != nil {
 				tt.after(offer{&a, b}, s)
 			}
-			if got := Admit(s, &a, b); got.Reason != tt.want {
+			if got := admit(s, &a, b); got.Reason != tt.want {
 				t.Errorf("verdict %q, want %q", got, tt.want)
 			}
 		})
@@ -200,7 +209,7 @@ func TestAdmitEvaluation(t *testing.T) {
 			}
 			a := announce([]byte("the bytes"), b)
 			a.Signer = key(3).Peer()
-			if got := Admit(s, &a, b); got.Reason != tt.want {
+			if got := admit(s, &a, b); got.Reason != tt.want {
 				t.Errorf("verdict %q, want %q", got, tt.want)
 			}
 		})
@@ -210,7 +219,7 @@ func TestAdmitEvaluation(t *testing.T) {
 		b := n.evaluation(8, digestOf(8), wire.PurposeEvaluateGreedy, 4, 2)
 		s.board.Add(b)
 		a := announce([]byte("the bytes"), b)
-		if got := Admit(s, &a, b); got.Reason != Duplicate {
+		if got := admit(s, &a, b); got.Reason != Duplicate {
 			t.Errorf("verdict %q, want %q", got, Duplicate)
 		}
 	})
@@ -219,7 +228,7 @@ func TestAdmitEvaluation(t *testing.T) {
 		for version, want := range map[uint64]Reason{0: Stale, 8: Stale, 12: Admitted, 40: Admitted} {
 			b := n.evaluation(version, digestOf(version), wire.PurposeEvaluateGreedy, 4, 2)
 			a := announce([]byte("the bytes"), b)
-			if got := Admit(s, &a, b); got.Reason != want {
+			if got := admit(s, &a, b); got.Reason != want {
 				t.Errorf("version %d: verdict %q, want %q", version, got, want)
 			}
 		}
@@ -233,7 +242,7 @@ func TestWelcomeBehaviours(t *testing.T) {
 	s.Welcome(Behaviour{Version: 0, Digest: foreign})
 	evaluation := n.evaluation(0, foreign, wire.PurposeEvaluateGreedy, 4, 2)
 	a := announce([]byte("the bytes"), evaluation)
-	if got := Admit(s, &a, evaluation); got.Reason != PolicyMismatch {
+	if got := admit(s, &a, evaluation); got.Reason != PolicyMismatch {
 		t.Errorf("an evaluation of it counts for the chain's version: verdict %q", got)
 	}
 	for version, want := range map[uint64]Reason{1: Admitted, 30: Admitted, 31: UnknownVersion, 2: PolicyMismatch} {
@@ -242,7 +251,7 @@ func TestWelcomeBehaviours(t *testing.T) {
 		}
 		b := n.group(version, foreign, key(1).Peer(), version)
 		a := announce([]byte("the bytes"), b)
-		if got := Admit(s, &a, b); got.Reason != want {
+		if got := admit(s, &a, b); got.Reason != want {
 			t.Errorf("version %d: verdict %q, want %q", version, got, want)
 		}
 	}
@@ -271,7 +280,7 @@ func TestClaimsKeepNobodyOut(t *testing.T) {
 			t.Errorf("%s, announced again: verdict %q", name, v)
 		}
 		second, _ := encode(t, b, author)
-		if v := Admit(s, &second, b); !v.Accepted() {
+		if v := admit(s, &second, b); !v.Accepted() {
 			t.Errorf("%s: its author's announcement is refused: %s", name, v)
 		}
 	}
