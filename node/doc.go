@@ -7,7 +7,8 @@
 //	release        p2p handler → chain (is it the network's next?) → store → policies (fetch, verify, load, swap)
 //	policy         policies → engine session → worker; a release that was missed is jumped over, never replayed
 //	bundle         worker → announcer (store, sign, one durable step) → gossip, and to the node's own learner
-//	announcement   p2p handler → store (kept for others) → evaluations (so that nobody measures twice) → learner
+//	announcement   p2p handler → store (kept for others) → evaluations (claims, so that few measure twice) → learner
+//	presence       learner (which blocks have their results) → gossip → evaluations (settled)
 //	checkpoint     learner → store (durable) → publisher (blocks, gossip) → policies
 //
 // # Life of a node
