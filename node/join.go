@@ -97,7 +97,11 @@ func (j *joiner) charter(ctx context.Context) (wire.SignedCharter, error) {
 			if err == nil {
 				return charter, nil
 			}
-			j.log.Info("a member did not send the charter; asking on", "peer", info.ID, "error", err)
+			level := slog.LevelDebug
+			if last == nil {
+				level = slog.LevelInfo
+			}
+			j.log.Log(ctx, level, "a member did not send the charter; asking again and again", "peer", info.ID, "error", err)
 			last = err
 		}
 	}

@@ -49,7 +49,7 @@ network that the data folder belongs to, and dials the same members, which are s
 			return err
 		}
 		loaded.Roles = []config.Role{config.RoleRollout}
-		return p.runNode(cmd.Context(), node.Options{Config: loaded.Config, Folder: folder}, nil)
+		return p.runNode(cmd.Context(), node.Options{Config: loaded.Config, Folder: folder}, logProgress)
 	}
 	endWithInput(c)
 	return c

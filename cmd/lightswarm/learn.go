@@ -67,7 +67,7 @@ how training goes, and the log goes to log.txt in the data folder.`,
 		}
 		o := node.Options{Config: loaded.Config, Folder: folder}
 		if plain || !term.IsTerminal(int(p.err.Fd())) {
-			return p.runNode(cmd.Context(), o, logWaiting)
+			return p.runNode(cmd.Context(), o, logProgress)
 		}
 		return p.runWithScreen(cmd.Context(), o)
 	}

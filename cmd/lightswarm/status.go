@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -76,6 +77,12 @@ func statusText(w io.Writer, s *api.Status, now time.Time) {
 	row("node", "%s, %s for %s", s.Peer, strings.Join(s.Roles, " and "), now.Sub(s.Started).Round(time.Second))
 	row("network", "%s (%s), environments %s", s.Network.ID, s.Network.Name, strings.Join(s.Network.Environments, ", "))
 	row("now", "%s", s.Phase)
+	if waits := waitsFor(s, now); waits != "" {
+		row("learner", "%s", waits)
+	}
+	if s.Rollout != nil {
+		row("rollout", "%s for %s, %d groups and evaluation blocks at work", s.Rollout.Activity, now.Sub(s.Rollout.Since).Round(time.Second), s.Rollout.Running)
+	}
 	row("members", "%d connected", s.Connected)
 	if s.Head != nil {
 		row("release", "version %d of %s, %d groups trained%s", s.Head.Version, age(now, s.Head.Created), s.Head.GroupsTrained, final(s.Head))
@@ -87,17 +94,29 @@ func statusText(w io.Writer, s *api.Status, now time.Time) {
 		row("rollouts", "%d in %d groups and %d evaluation blocks, %d tokens sampled", r.Total.Rollouts, r.Total.Groups, r.Total.Blocks, r.Total.CompletionTokens)
 	}
 	if l := s.Learner; l != nil {
-		row("accepted", "%d rollouts since the start; %d groups of %d wait for the next step", l.RolloutsAccepted, l.Waiting, l.Batch)
+		row("accepted", "%d rollouts since the start", l.RolloutsAccepted)
 		if refused := live.Counts(l.RolloutsRefused); refused != "" {
 			row("refused", "%s", refused)
 		}
 		for _, purpose := range purposes(l.Evaluations) {
 			e := newest(l.Evaluations, purpose)
-			row("held-out", "%.3f [%.3f, %.3f] %s, version %d, %d tasks", e.Success, e.Low, e.High, purpose, e.Version, e.Tasks)
+			row("held-out", "%.3f [%.3f, %.3f] %s, version %d, %d tasks", e.Success, e.Low, e.High, strings.TrimPrefix(purpose, "evaluate-"), e.Version, e.Tasks)
 		}
 	}
-	row("store", "%s of %s", config.Size(s.Store.BlockBytes), config.Size(s.Store.MaxBlockBytes))
+	row("store", "%s of %s", size(s.Store.BlockBytes), size(s.Store.MaxBlockBytes))
 	row("join", "%s", s.Join)
+}
+
+// size is a number of bytes in the unit that suits it, rounded to a decimal.
+func size(bytes int64) string {
+	value, unit := float64(bytes), "B"
+	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if value < 1024 {
+			break
+		}
+		value, unit = value/1024, larger
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0") + unit
 }
 
 func age(now, then time.Time) string { return now.Sub(then).Round(time.Second).String() + " ago" }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,24 +44,41 @@ func waitsFor(s *api.Status, now time.Time) string {
 	return ""
 }
 
-// waitingInterval is the time between two lines of the log about what a learner waits for.
-const waitingInterval = 10 * time.Second
+// progress says in words how far a node is.
+func progress(s *api.Status, now time.Time) string {
+	var b strings.Builder
+	if s.Head != nil {
+		fmt.Fprintf(&b, "at version %d", s.Head.Version)
+	} else {
+		b.WriteString(s.Phase)
+	}
+	if r := s.Rollout; r != nil {
+		fmt.Fprintf(&b, "; ran %d groups and %d evaluation blocks, now %s", r.Total.Groups, r.Total.Blocks, r.Activity)
+	}
+	if waits := waitsFor(s, now); waits != "" {
+		b.WriteString("; " + waits)
+	}
+	return b.String()
+}
 
-// logWaiting says now and then in the log what the node's learner waits for, when there is no screen to show it.
-func logWaiting(n *node.Node, log *slog.Logger) (ended func()) {
+// progressInterval is the time between two lines of the log about a node's progress.
+const progressInterval = 10 * time.Second
+
+// logProgress says now and then in the log how far a node is, when there is no screen to show it.
+func logProgress(n *node.Node, log *slog.Logger) (ended func()) {
 	stop := make(chan struct{})
 	var logging sync.WaitGroup
 	logging.Go(func() {
-		ticker := time.NewTicker(waitingInterval)
+		ticker := time.NewTicker(progressInterval)
 		defer ticker.Stop()
 		last := ""
 		for {
 			select {
 			case now := <-ticker.C:
 				s := n.Status()
-				if waits := waitsFor(&s, now); waits != "" && waits != last {
-					log.Info(waits)
-					last = waits
+				if text := progress(&s, now); text != last {
+					log.Info(text)
+					last = text
 				}
 			case <-stop:
 				return
