@@ -31,6 +31,7 @@ type Collector struct {
 	finished    bool // the learner waits for nothing more
 	head        api.Release
 	steps       []report.TrainingStep
+	stepped     int // training steps, kept or not
 	groups      int // consumed, of any lag
 	lag         []int
 	accepted    uint64
@@ -42,6 +43,8 @@ type Collector struct {
 	evaluations map[uint64]*evaluation
 	// bundles are the accepted evaluation bundles by version.
 	bundles map[uint64][]string
+	// keep bounds steps, evaluations and bundles; 0 does not.
+	keep int
 }
 
 // source is a node that events come from.
@@ -73,6 +76,17 @@ func NewCollector(started time.Time, groupSize int, target float64) *Collector {
 	}
 }
 
+// Keep makes the collector forget all but the newest n steps and evaluated versions, for a node that runs for ever. What
+// Fill writes is then incomplete; what Progress counts is not.
+func (c *Collector) Keep(n int) { c.keep = n }
+
+// dropOldest makes a map of versions no larger than most, unless that is 0.
+func dropOldest[V any](m map[uint64]V, most int) {
+	for most > 0 && len(m) > most {
+		delete(m, slices.Min(slices.Collect(maps.Keys(m))))
+	}
+}
+
 // Add takes in an event of a node.
 func (c *Collector) Add(node string, e api.Event) {
 	s := c.nodes[node]
@@ -95,7 +109,7 @@ func (c *Collector) Add(node string, e api.Event) {
 	case e.Verdict != nil:
 		c.judged(e.Time, e.Verdict)
 	case e.Step != nil:
-		c.stepped(e.Time, e.Step)
+		c.step(e.Time, e.Step)
 	case e.Evaluation != nil:
 		c.evaluated(e.Time, e.Evaluation)
 	}
@@ -107,6 +121,7 @@ func (c *Collector) judged(at time.Time, v *api.VerdictEvent) {
 	case v.Purpose != wire.PurposeTrain.String():
 		if v.Accepted {
 			c.bundles[v.Version] = append(c.bundles[v.Version], v.CID)
+			dropOldest(c.bundles, c.keep)
 		}
 	case !v.Accepted:
 		c.refused[v.Reason] += uint64(v.Rollouts)
@@ -127,8 +142,8 @@ func (c *Collector) forget(now time.Time) {
 	c.recent = c.recent[old:]
 }
 
-// stepped notes a training step.
-func (c *Collector) stepped(at time.Time, s *api.StepEvent) {
+// step notes a training step.
+func (c *Collector) step(at time.Time, s *api.StepEvent) {
 	step := report.TrainingStep{
 		Version: s.Version, Seconds: at.Sub(c.started).Seconds(),
 		Groups: s.Groups, ZeroVariance: s.Drops[string(learner.ZeroVariance)], Rollouts: s.Rollouts, Tokens: s.Tokens,
@@ -150,6 +165,10 @@ func (c *Collector) stepped(at time.Time, s *api.StepEvent) {
 	c.trained += uint64(s.Rollouts)
 	c.groups += s.Groups
 	c.steps = append(c.steps, step)
+	c.stepped++
+	if c.keep > 0 && len(c.steps) > c.keep {
+		c.steps = slices.Delete(c.steps, 0, len(c.steps)-c.keep)
+	}
 }
 
 // count adds n at index i of a histogram. A lag that no charter permits is not one.
@@ -170,6 +189,7 @@ func (c *Collector) evaluated(at time.Time, v *api.Evaluation) {
 	if e == nil {
 		e = &evaluation{}
 		c.evaluations[v.Version] = e
+		dropOldest(c.evaluations, c.keep)
 	}
 	switch v.Purpose {
 	case wire.PurposeEvaluateSampled.String():
@@ -229,7 +249,7 @@ func (c *Collector) Bundles(version uint64) []string { return slices.Clone(c.bun
 // Fill writes the collected figures into a report.
 func (c *Collector) Fill(r *report.Report, now time.Time) {
 	r.Started, r.Seconds, r.Target = c.started, now.Sub(c.started).Seconds(), c.target
-	r.Steps, r.ReleaseHead, r.ReleaseCID = len(c.steps), c.head.Version, c.head.ID
+	r.Steps, r.ReleaseHead, r.ReleaseCID = c.stepped, c.head.Version, c.head.ID
 	r.RolloutsAccepted, r.RolloutsTrained = c.accepted, c.trained
 	r.RolloutsRefused, r.RolloutsDropped = maps.Clone(c.refused), maps.Clone(c.dropped)
 	r.EventsMissed = c.missed

@@ -185,6 +185,28 @@ func TestProgressRatesForgetOldWork(t *testing.T) {
 	}
 }
 
+// A collector that is shown for ever does not grow, and still counts.
+func TestCollectorKeeps(t *testing.T) {
+	s := newScript(0.95)
+	s.Keep(3)
+	for version := range uint64(10) {
+		s.say(api.Event{Step: &api.StepEvent{Version: version + 1}})
+		s.verdict("a", "evaluate-sampled", version, "accepted")
+		s.measure(version, 0.5)
+	}
+	s.measure(0, 0.5) // again, and late
+	var versions []uint64
+	for _, e := range s.Evaluations() {
+		versions = append(versions, e.Version)
+	}
+	if diff := cmp.Diff([]uint64{7, 8, 9}, versions); diff != "" {
+		t.Errorf("kept evaluations (-want +got)\n%s", diff)
+	}
+	if len(s.steps) != 3 || s.steps[2].Version != 10 || len(s.bundles) != 3 || s.Progress(s.at, 1).Step != 10 {
+		t.Errorf("%d steps, bundles of %d versions, step %d", len(s.steps), len(s.bundles), s.Progress(s.at, 1).Step)
+	}
+}
+
 // Whatever comes in which order, counts add up and nothing panics.
 func TestCollectorAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -35,7 +35,7 @@ type Progress struct {
 func (c *Collector) Progress(now time.Time, peers int) Progress {
 	c.forget(now)
 	p := Progress{
-		Phase: c.phase, Elapsed: now.Sub(c.started), Version: c.head.Version, Step: len(c.steps), Peers: peers,
+		Phase: c.phase, Elapsed: now.Sub(c.started), Version: c.head.Version, Step: c.stepped, Peers: peers,
 		Accepted: c.accepted, Refused: maps.Clone(c.refused), Lag: slices.Clone(c.lag),
 		Evaluations: c.Evaluations(), Target: c.target,
 	}

@@ -18,6 +18,8 @@ import (
 const (
 	// screenEvents is how many events wait to be shown.
 	screenEvents = 1 << 12
+	// screenKept is how many steps and evaluations are remembered: more evaluations than a screen has columns.
+	screenKept = 1 << 10
 	// screenInterval is the time between two drawings.
 	screenInterval = 200 * time.Millisecond
 )
@@ -53,6 +55,7 @@ func draw(n *node.Node, view *live.View, goal string, target float64, stop <-cha
 	defer end()
 	charter := n.Charter()
 	collector := testnet.NewCollector(time.Now(), int(charter.Rollout.GroupSize), target)
+	collector.Keep(screenKept)
 	title := fmt.Sprintf("learner of %s, %s", charter.Name, goal)
 	peer := n.Peer().String()
 	ticker := time.NewTicker(screenInterval)
