@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/lightswarm/lightswarm/node/api"
+	"github.com/lightswarm/lightswarm/p2p/gossip"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -68,18 +69,24 @@ func (n *Node) overtaken(r wire.SignedRelease) error {
 	return fmt.Errorf("%w: version %d by %s; %s. Run one learner of a network at a time", errOvertaken, r.Version, r.Signer, own)
 }
 
-// onFork says that a version has two releases, once for each version. The node stays with the one that it has.
-func (n *Node) onFork(r wire.SignedRelease) {
+// onRefused says why a learner's release is not followed: once for each version that has two, and once for a newer format.
+func (n *Node) onRefused(r wire.SignedRelease, reason gossip.Reason) {
+	var message string
 	n.mu.Lock()
-	told := r.Version < n.forked
-	n.forked = max(n.forked, r.Version+1)
+	switch {
+	case reason == gossip.Forked && r.Version >= n.forked:
+		n.forked = r.Version + 1
+		message = fmt.Sprintf("version %d has two releases, the other one signed by %s: its learner runs twice, on copies of one data folder, "+
+			"or was started from an old copy; one of them has to stop. This node stays with the release that it saw first", r.Version, r.Signer)
+	case reason == gossip.NewerFormat && !n.outdated:
+		n.outdated = true
+		message = fmt.Sprintf("learner %s releases in a format that this program cannot read: upgrade lightswarm on this machine", r.Signer)
+	}
 	n.mu.Unlock()
-	if told {
+	if message == "" {
 		return
 	}
-	message := fmt.Sprintf("version %d has two releases, the other one signed by %s: its learner runs twice, on copies of one data folder, "+
-		"or was started from an old copy; one of them has to stop. This node stays with the release that it saw first", r.Version, r.Signer)
-	n.log.Warn(message, "other", r.ID)
+	n.log.Warn(message)
 	n.events.Publish(api.Event{Type: api.EventProblem, Problem: &api.ProblemEvent{Message: message}})
 }
 

@@ -54,9 +54,10 @@ type Node struct {
 	stopOnce sync.Once
 	failed   chan *partError // capacity 1; ends Run
 
-	mu     sync.Mutex
-	chain  chain  // guarded by mu
-	forked uint64 // guarded by mu; forks below this version were told
+	mu       sync.Mutex
+	chain    chain  // guarded by mu
+	forked   uint64 // guarded by mu; forks below this version were told
+	outdated bool   // guarded by mu; a newer format was told
 }
 
 // New makes a node as the package comment says. A node that has to ask others for the charter does so until ctx ends.
@@ -285,7 +286,7 @@ func (n *Node) openNetwork(ctx context.Context, private ed25519.PrivateKey) (*p2
 		OnRelease:      n.onRelease,
 		OnAnnouncement: n.onAnnouncement,
 		OnPresence:     n.onPresence,
-		OnFork:         n.onFork,
+		OnRefused:      n.onRefused,
 		AgentVersion:   n.agentVersion(),
 		Log:            n.log,
 		Seed:           n.options.Seed,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/p2p/block"
 	"github.com/lightswarm/lightswarm/p2p/discovery"
+	"github.com/lightswarm/lightswarm/p2p/gossip"
 	"github.com/lightswarm/lightswarm/p2p/head"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -61,9 +62,10 @@ type Config struct {
 	OnRelease      func(wire.SignedRelease)
 	OnAnnouncement func(wire.SignedAnnouncement)
 	OnPresence     func(wire.SignedPresence)
-	// OnFork receives releases of which Head has another one of the same version: a learner signed two. It is called
-	// like the others, but may get a release more than once. Optional.
-	OnFork func(wire.SignedRelease)
+	// OnRefused receives releases that a learner signed and that cannot be followed: gossip.Forked, because Head has
+	// another one of the same version, or gossip.NewerFormat, of which Signer alone is set. It is called like the others,
+	// but may get a release more than once. Optional.
+	OnRefused func(wire.SignedRelease, gossip.Reason)
 
 	// Score is a peer's standing in the node's eyes, from -100 (cheats) to 100 (verified work), and 0 for unknown; it
 	// is the application's part of the gossip score. Called often and concurrently. Optional.

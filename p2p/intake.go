@@ -20,7 +20,7 @@ type intake struct {
 	onRelease      func(wire.SignedRelease)
 	onAnnouncement func(wire.SignedAnnouncement)
 	onPresence     func(wire.SignedPresence)
-	onFork         func(wire.SignedRelease)
+	onRefused      func(wire.SignedRelease, gossip.Reason)
 }
 
 // release hands a release over, unless the node has its version.
@@ -32,12 +32,12 @@ func (in *intake) release(r wire.SignedRelease) {
 	}
 }
 
-// fork hands a second release of a version over.
-func (in *intake) fork(r wire.SignedRelease) {
+// refused hands over a learner's release that the node cannot follow.
+func (in *intake) refused(r wire.SignedRelease, reason gossip.Reason) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.onFork != nil {
-		in.onFork(r)
+	if in.onRefused != nil {
+		in.onRefused(r, reason)
 	}
 }
 

@@ -117,7 +117,7 @@ func (n *Network) assemble(bootstraps []peer.AddrInfo) error {
 	n.intake = &intake{
 		view: v, memory: memory, seen: n.members.heard,
 		onRelease: cfg.OnRelease, onAnnouncement: cfg.OnAnnouncement, onPresence: cfg.OnPresence,
-		onFork: cfg.OnFork,
+		onRefused: cfg.OnRefused,
 	}
 	n.heads = head.Serve(n.host, cfg.Network, cfg.Head)
 	n.blocks = block.New(n.host, cfg.Blocks, block.Options{
@@ -129,7 +129,7 @@ func (n *Network) assemble(bootstraps []peer.AddrInfo) error {
 		OnRelease:      n.intake.release,
 		OnAnnouncement: func(a wire.SignedAnnouncement) { n.intake.announcement(a) },
 		OnPresence:     n.intake.presence,
-		OnFork:         n.intake.fork,
+		OnRefused:      n.intake.refused,
 	})
 	if err != nil {
 		return err

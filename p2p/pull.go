@@ -81,7 +81,7 @@ func (p *puller) exchange(ctx context.Context, from peer.ID, cursors []wire.Curs
 		if err != nil {
 			return err
 		}
-		if len(releases) == int(request.MaxReleases) && len(releases) > 0 {
+		if len(releases) == int(request.MaxReleases) && len(releases) > 0 && newest >= request.ReleaseFrom {
 			request.ReleaseFrom = newest + 1
 			more = true
 		} else {
@@ -116,7 +116,11 @@ func (p *puller) takeReleases(records [][]byte) (newest uint64, err error) {
 		case gossip.Accepted:
 			p.intake.release(r)
 		case gossip.Forked:
-			p.intake.fork(r)
+			p.intake.refused(r, reason)
+		case gossip.NewerFormat:
+			if r.Signer != "" {
+				p.intake.refused(r, reason)
+			}
 		}
 	}
 	return newest, nil

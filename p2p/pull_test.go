@@ -2,12 +2,14 @@ package p2p_test
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/lightswarm/lightswarm/p2p"
 	"github.com/lightswarm/lightswarm/p2p/gossip"
 	"github.com/lightswarm/lightswarm/p2p/head"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
@@ -68,6 +70,42 @@ func TestPulledRecordsAreJudged(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReleasesOfANewerFormatAreToldAndNotAskedForAgain has a peer with more releases than one answer takes, all in a format
+// that the node cannot read: the node is told, and its pull ends.
+func TestReleasesOfANewerFormatAreToldAndNotAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 14)
+		defer w.close()
+		newer, err := wire.Sign(wire.NewKey(w.private(0)), wire.DomainRelease, []byte{1 << 3, wire.Major + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.add()
+		told := 0
+		n := w.add(func(c *p2p.Config) {
+			c.OnRefused = func(r wire.SignedRelease, reason gossip.Reason) {
+				if reason == gossip.NewerFormat && r.Signer == c.Learners[0] {
+					told++
+				}
+			}
+		})
+		h, err := w.net.Host(simnet.Key(14, 9), netip.AddrPortFrom(simnet.Addr(9), 8000), 100, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		const releases = 64
+		defer head.Serve(h, w.network, liar{releases: slices.Repeat([][]byte{newer}, releases)}).Close()
+		if err := h.Connect(t.Context(), peer.AddrInfo{ID: n.Host().ID(), Addrs: n.Host().Addrs()}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if told != releases {
+			t.Errorf("the node was told %d times of %d releases", told, releases)
+		}
+	})
 }
 
 // TestWhatItsAuthorLostIsGivenUp has an author that kept only its newer announcements: the learner takes those and

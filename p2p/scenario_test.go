@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lightswarm/lightswarm/p2p"
+	"github.com/lightswarm/lightswarm/p2p/gossip"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -146,7 +147,10 @@ func TestForkIsTold(t *testing.T) {
 		told := make(map[int][]wire.CID) // By node.
 		for i := 1; i <= 3; i++ {
 			w.add(func(c *p2p.Config) {
-				c.OnFork = func(r wire.SignedRelease) {
+				c.OnRefused = func(r wire.SignedRelease, reason gossip.Reason) {
+					if reason != gossip.Forked {
+						t.Errorf("node %d was told of a release that is %s", i, reason)
+					}
 					mu.Lock()
 					defer mu.Unlock()
 					told[i] = append(told[i], r.ID)

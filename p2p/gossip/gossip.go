@@ -50,8 +50,9 @@ type Config struct {
 	OnRelease      func(wire.SignedRelease)
 	OnAnnouncement func(wire.SignedAnnouncement)
 	OnPresence     func(wire.SignedPresence)
-	// OnFork receives releases that are Forked, from the goroutines that check records. Optional.
-	OnFork func(wire.SignedRelease)
+	// OnRefused receives learners' releases that are Forked or in a NewerFormat, as Rules.Release returns them, from the
+	// goroutines that check records. Optional.
+	OnRefused func(wire.SignedRelease, Reason)
 }
 
 // Gossip is a node's part in the topics of one network. It is safe for concurrent use.
@@ -77,8 +78,8 @@ func Join(cfg Config) (*Gossip, error) {
 	if cfg.Score == nil {
 		cfg.Score = func(peer.ID) float64 { return 0 }
 	}
-	if cfg.OnFork == nil {
-		cfg.OnFork = func(wire.SignedRelease) {}
+	if cfg.OnRefused == nil {
+		cfg.OnRefused = func(wire.SignedRelease, Reason) {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Gossip{cfg: cfg, cancel: cancel}
@@ -154,8 +155,8 @@ func (g *Gossip) judge(kind Kind, now time.Time, raw []byte) (record any, reason
 	switch kind {
 	case Release:
 		r, reason := g.cfg.Rules.Release(g.cfg.View, raw)
-		if reason == Forked {
-			g.cfg.OnFork(r)
+		if reason == Forked || reason == NewerFormat && r.Signer != "" {
+			g.cfg.OnRefused(r, reason)
 		}
 		return r, reason
 	case Announcement:

@@ -37,7 +37,7 @@ type View interface {
 	LastPresence(peer wire.PeerID) time.Time
 }
 
-// Release opens and judges a release.
+// Release opens and judges a release. Of one that a learner signed in a NewerFormat, the signer alone is returned.
 func (r *Rules) Release(v View, raw []byte) (wire.SignedRelease, Reason) {
 	rel, reason := r.openRelease(raw)
 	if reason == Accepted && rel.Version < v.NextRelease() {
@@ -100,6 +100,12 @@ func (r *Rules) open(kind Kind, raw []byte) (reason Reason) {
 
 func (r *Rules) openRelease(raw []byte) (wire.SignedRelease, Reason) {
 	rel, err := wire.OpenRelease(raw)
+	if errors.Is(err, wire.ErrNewerMajor) {
+		// Nobody but a learner shall make people upgrade.
+		if _, signer, err := wire.Open(wire.DomainRelease, raw); err == nil && r.Learners[signer] {
+			rel.Signer = signer
+		}
+	}
 	switch {
 	case err != nil:
 		return rel, reasonOf(err)

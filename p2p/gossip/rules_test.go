@@ -129,6 +129,21 @@ func TestRulesForReleases(t *testing.T) {
 	}
 }
 
+// A learner's release in a newer format names the learner, so that the node can ask for an upgrade; a stranger's does not.
+func TestNewerReleasesNameTheirLearner(t *testing.T) {
+	newer := []byte{1 << 3, wire.Major + 1} // The field of the major alone.
+	for _, key := range []wire.Key{learner, stranger} {
+		raw, err := wire.Sign(key, wire.DomainRelease, newer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, reason := rules.Release(fixedView{head: 4, next: 5}, raw)
+		if reason != gossip.NewerFormat || (r.Signer == learner.Peer()) != (key.Peer() == learner.Peer()) {
+			t.Errorf("%s: %s, signer %q", key.Peer(), reason, r.Signer)
+		}
+	}
+}
+
 func TestRulesForAnnouncements(t *testing.T) {
 	view := fixedView{head: 4, next: 5, announced: gossip.Accepted}
 	train := func(version uint64) []byte { return announcement(t, stranger, network, wire.PurposeTrain, version) }
