@@ -274,10 +274,23 @@ func (broken) Run(context.Context, func(peer.AddrInfo)) error {
 }
 
 // memoryCache is a peer cache in memory.
-type memoryCache struct{ infos []peer.AddrInfo }
+type memoryCache struct {
+	mu    sync.Mutex
+	infos []peer.AddrInfo // guarded by mu
+}
 
-func (c *memoryCache) Load() ([]peer.AddrInfo, error)   { return c.infos, nil }
-func (c *memoryCache) Save(infos []peer.AddrInfo) error { c.infos = infos; return nil }
+func (c *memoryCache) Load() ([]peer.AddrInfo, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.infos, nil
+}
+
+func (c *memoryCache) Save(infos []peer.AddrInfo) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.infos = infos
+	return nil
+}
 
 func TestPeersAreCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -320,8 +333,9 @@ func TestPeersAreCachedSoon(t *testing.T) {
 		})
 		cached := func() []peer.ID {
 			synctest.Wait()
+			infos, _ := cache.Load()
 			var ids []peer.ID
-			for _, info := range cache.infos {
+			for _, info := range infos {
 				ids = append(ids, info.ID)
 			}
 			return ids
