@@ -164,8 +164,8 @@ type LedgerEntry struct {
 	Parent  string `json:"parent"`
 	// Policy is the policy's digest in hexadecimal.
 	Policy string `json:"policy"`
-	// Trained are the CIDs of the groups that the step used up: trained on, or dropped because nothing was to be learned
-	// from them. Evaluated are those of the evaluation blocks that were counted meanwhile, which are never trained on.
+	// Trained are the CIDs of the groups that the step used up: trained on, or dropped because they were too old or nothing
+	// was to be learned from them. Evaluated are those of the evaluation blocks that were counted meanwhile, which are never trained on.
 	Trained   []string `json:"trained"`
 	Evaluated []string `json:"evaluated"`
 }

@@ -215,7 +215,7 @@ type LedgerEntry struct {
 	Version uint64
 	// Release is the CID of the version's signed release.
 	Release wire.CID
-	// Trained are the groups that the step used up: trained on, or dropped because nothing was to be learned from them.
+	// Trained are the groups that the step used up: trained on, or dropped as too old or of no use.
 	Trained []wire.CID
 	// Evaluated are the evaluation blocks whose results were counted; they are never trained on.
 	Evaluated []wire.CID
