@@ -237,10 +237,14 @@ func (c *Collector) Done() bool {
 	return e != nil && e.sampled != nil && e.greedy != nil
 }
 
-// Reached says whether the run did what it was for: every measure from some version on, the newest included, is at
-// least the target. Without a target there is nothing to miss.
-func (c *Collector) Reached() bool {
-	return c.target == 0 || report.Settled(c.Evaluations(), c.target) != nil
+// Reached says whether the run did what it was for: the newest hold measures, or more, are at least the target. Without a
+// target there is nothing to miss.
+func (c *Collector) Reached(hold int) bool {
+	if c.target == 0 {
+		return true
+	}
+	kept := report.Settled(c.Evaluations(), c.target)
+	return kept != nil && kept.Evaluations >= hold
 }
 
 // Bundles returns the accepted evaluation bundles of a version, by CID.

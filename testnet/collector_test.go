@@ -86,19 +86,22 @@ func TestCollectorIsDoneWhenTheLastVersionIsMeasured(t *testing.T) {
 	s := newScript(0.95)
 	s.release(0, false)
 	s.measure(0, 0.3)
-	if s.Done() || s.Reached() {
+	if s.Done() || s.Reached(1) {
 		t.Error("done with version 0")
 	}
 	s.measure(5, 0.96)
-	if !s.Reached() {
+	if !s.Reached(1) {
 		t.Error("the newest measure is above the target and it is not reached")
+	}
+	if s.Reached(2) {
+		t.Error("one measure counts as two")
 	}
 	s.release(6, true)
 	if s.Done() {
 		t.Error("done before the last version is measured")
 	}
 	s.measure(6, 0.97)
-	if !s.Done() || !s.Reached() {
+	if !s.Done() || !s.Reached(2) {
 		t.Error("not done after the last version was measured")
 	}
 	r := report.Report{}
@@ -124,14 +127,14 @@ func TestCollectorIsDoneWhenTheLearnerIs(t *testing.T) {
 		t.Error("done while the learner waits")
 	}
 	s.say(api.Event{Phase: &api.PhaseEvent{Phase: "finished", Finished: true}})
-	if !s.Done() || s.Reached() {
-		t.Errorf("done %v, reached %v, want done alone", s.Done(), s.Reached())
+	if !s.Done() || s.Reached(1) {
+		t.Errorf("done %v, reached %v, want done alone", s.Done(), s.Reached(1))
 	}
 }
 
 func TestCollectorWithoutATarget(t *testing.T) {
 	s := newScript(0)
-	if !s.Reached() {
+	if !s.Reached(1) {
 		t.Error("there is no target to miss")
 	}
 	r := report.Report{}
@@ -145,7 +148,7 @@ func TestCollectorFallsBackFromTheTarget(t *testing.T) {
 	s := newScript(0.95)
 	s.measure(5, 0.97)
 	s.measure(10, 0.9)
-	if s.Reached() {
+	if s.Reached(1) {
 		t.Error("reached, though the newest measure is below the target")
 	}
 }

@@ -35,7 +35,7 @@ var (
 // Result is how a run went.
 type Result struct {
 	Report report.Report
-	// Reached says that the target was reached and held to the end.
+	// Reached says that as many evaluations in a row as Settings.Learner.Hold, the newest among them, reached the target.
 	Reached bool
 	// Interrupted says that the caller ended the run, TimedOut that its timeout did.
 	Interrupted, TimedOut bool
@@ -130,7 +130,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("a node failed; the run folder %s has its log: %w", r.Dir, err)
 	}
 	result := &Result{
-		Reached: r.collector.Reached() && (watched == nil || errors.Is(watched, errTimeout)), Interrupted: ctx.Err() != nil,
+		Reached: r.collector.Reached(r.Settings.Learner.Hold) && (watched == nil || errors.Is(watched, errTimeout)), Interrupted: ctx.Err() != nil,
 		TimedOut: errors.Is(watched, errTimeout),
 	}
 	r.report(&result.Report, ended, r.end(ctx, watched))
