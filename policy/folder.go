@@ -40,21 +40,40 @@ func (s *Snapshot) WriteDir(dir string) error {
 	return nil
 }
 
-func (s *Snapshot) writeDir(dir string) (err error) {
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return fmt.Errorf("folder is not empty: %w", fs.ErrExist)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+// CheckDir tells before long work whether WriteDir may write to dir: it must not exist, or be empty, and its parent,
+// which is made, must be writable. What it cannot tell is whether the disk has room.
+func CheckDir(dir string) error {
+	temp, err := besideDir(filepath.Clean(dir))
+	if err == nil {
+		err = os.Remove(temp)
 	}
+	if err != nil {
+		return fmt.Errorf("write policy to %s: %w", dir, err)
+	}
+	return nil
+}
+
+// besideDir makes a new folder beside dir, which must not exist or be empty.
+func besideDir(dir string) (temp string, err error) {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return "", fmt.Errorf("folder is not empty: %w", fs.ErrExist)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(parent, "."+filepath.Base(dir)+".*")
+}
+
+func (s *Snapshot) writeDir(dir string) (err error) {
 	files, err := s.files()
 	if err != nil {
 		return err
 	}
 	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o777); err != nil {
-		return err
-	}
-	temp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".*")
+	temp, err := besideDir(dir)
 	if err != nil {
 		return err
 	}

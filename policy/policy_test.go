@@ -422,8 +422,14 @@ func TestAssembleEndsWithItsContext(t *testing.T) {
 func TestFolderRoundTrip(t *testing.T) {
 	s := tiny(t)
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	if err := s.WriteDir(dir); err != nil {
+	if err := errors.Join(CheckDir(dir), s.WriteDir(dir)); err != nil {
 		t.Fatal(err)
+	}
+	if err := CheckDir(dir); !errors.Is(err, os.ErrExist) {
+		t.Errorf("checking a folder that has a policy: %v", err)
+	}
+	if err := CheckDir(filepath.Join(dir, ConfigFile, "b")); err == nil {
+		t.Error("a folder below a file was thought possible")
 	}
 	got, err := ReadDir(dir)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/pretrain"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
 	"github.com/lightswarm/lightswarm/rollout/warmstart"
@@ -50,6 +51,9 @@ minutes of one processor.`,
 			}
 			if out == "" {
 				return usage(fmt.Errorf("name the folder for the policy with --out"))
+			}
+			if err := policy.CheckDir(out); err != nil {
+				return err
 			}
 			started := time.Now()
 			s, report, err := pretrain.Run(cmd.Context(), warmstart.Calc(seed, workers), func(at pretrain.Progress) {
