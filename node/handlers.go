@@ -1,11 +1,13 @@
 package node
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/p2p/gossip"
@@ -46,7 +48,11 @@ func (n *Node) follow(r wire.SignedRelease) error {
 		return err
 	}
 	n.policies.want(r)
-	n.log.Info("new release", "version", r.Version, "final", r.Final)
+	level := slog.LevelDebug // there may be several in a second
+	if r.Final {
+		level = slog.LevelInfo
+	}
+	n.log.Log(context.Background(), level, "new release", "version", r.Version, "final", r.Final)
 	n.events.Publish(api.Event{Type: api.EventRelease, Release: releaseJSON(&r)})
 	if keep := uint64(n.charter.Rollout.MaxLag) + keptVersions; r.Version > keep {
 		if err := n.store.ForgetBundles(r.Version - keep); err != nil {
