@@ -258,7 +258,7 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 		is     error
 		want   string
 	}{
-		"no network":      {func(o *Options) { o.Folder = t.TempDir() }, nil, "found one, or give the id of one"},
+		"no network":      {func(o *Options) { o.Folder = t.TempDir() }, nil, "found one with lightswarm network create"},
 		"bad settings":    {func(o *Options) { o.Config.Learner.Groups = 0 }, nil, "learner.groups"},
 		"another network": {func(o *Options) { o.Folder, o.Config.Network = founded.Folder, other }, store.ErrOtherNetwork, id.String()},
 		"nobody there":    {func(o *Options) { o.Config.Network = other }, context.DeadlineExceeded, "--bootstrap"},
