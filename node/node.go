@@ -232,7 +232,7 @@ func (n *Node) openParts() {
 		n.policies.engine = n.engine
 	}
 	// A learner publishes its own newest release when it starts, and may not have stored the policy's blocks before.
-	if head := n.chain.head; head != nil && !(n.roles.Has(wire.RoleLearner) && head.Signer == n.key.Peer()) {
+	if head := n.chain.head; head != nil && (!n.roles.Has(wire.RoleLearner) || head.Signer != n.key.Peer()) {
 		n.policies.want(*head)
 	}
 	n.announcer = &announcer{

@@ -32,11 +32,11 @@ type Counters interface {
 type Claim uint8
 
 const (
-	// Unclaimed: nobody is known to have measured it.
+	// Unclaimed means that nobody is known to have measured it.
 	Unclaimed Claim = iota
-	// Claimed: a peer says that it has measured it. If that does not prove true, it becomes Unclaimed after a while.
+	// Claimed means that a peer says that it has measured it. If that does not prove true, it becomes Unclaimed after a while.
 	Claimed
-	// Settled: it has its results. It stays so.
+	// Settled means that it has its results. It stays so.
 	Settled
 )
 
