@@ -21,6 +21,9 @@ import (
 
 // client returns a client of the node that runs on a data folder. The caller closes it.
 func client(folder string) (*api.Client, error) {
+	if err := checkFolder(folder); err != nil {
+		return nil, err
+	}
 	f := config.View(folder)
 	address, err := f.ReadAddress()
 	if err != nil {
