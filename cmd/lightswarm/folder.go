@@ -34,24 +34,55 @@ func hasDatabase(path string) bool {
 // networkOf returns the network that a data folder belongs to; ok is false if there is none. A folder without a database
 // is left as it is.
 func networkOf(path string) (network wire.CID, ok bool, err error) {
+	err = inStore(path, func(_ *config.Folder, s *store.Store) error {
+		network, ok, err = s.Network()
+		return err
+	})
+	return network, ok, err
+}
+
+// clearUnfinished removes the database of a network whose founding was interrupted before anybody was told of it: no
+// settings were written, which comes last, no node has run, and nothing was released. The identity stays.
+func clearUnfinished(path string) error {
+	unfinished := false
+	err := inStore(path, func(f *config.Folder, s *store.Store) error {
+		_, released, err := s.Release(s.Head())
+		unfinished = !released && !exists(f.ConfigFile()) && !exists(f.ListenFile())
+		return err
+	})
+	if err != nil || !unfinished {
+		return err
+	}
+	if err := os.RemoveAll(config.View(path).Database()); err != nil {
+		return fmt.Errorf("remove what an interrupted founding left: %w", err)
+	}
+	return nil
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// inStore visits the store of a data folder that no node uses; it does nothing if there is none.
+func inStore(path string, visit func(*config.Folder, *store.Store) error) (err error) {
 	if !hasDatabase(path) {
-		return wire.CID{}, false, nil
+		return nil
 	}
 	folder, err := config.OpenFolder(path)
 	if err != nil {
-		return wire.CID{}, false, err
+		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	key, err := folder.Identity()
 	if err != nil {
-		return wire.CID{}, false, err
+		return err
 	}
 	s, err := store.Open(store.Options{
 		Folder: folder.Database(), Self: wire.NewKey(key).Peer(), MaxBlockBytes: int64(config.Default().Store.MaxBlockBytes),
 	})
 	if err != nil {
-		return wire.CID{}, false, err
+		return err
 	}
-	network, ok, err = s.Network()
-	return network, ok, errors.Join(err, s.Close())
+	return errors.Join(visit(folder, s), s.Close())
 }

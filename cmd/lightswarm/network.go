@@ -105,8 +105,11 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 	if err != nil {
 		return usage(err)
 	}
-	// Nothing is written before everything that can be wrong was looked at. The network exists from the instant at which
-	// the store is bound to it; a folder in which that did not happen is as good as new.
+	// Nothing is written before everything that can be wrong was looked at. A founding that was interrupted before the
+	// settings were written has told nobody of its network, and is done anew.
+	if err := clearUnfinished(folder); err != nil {
+		return err
+	}
 	belongs, bound, err := networkOf(folder)
 	if err != nil {
 		return err
