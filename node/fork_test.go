@@ -15,35 +15,57 @@ import (
 // with an error that says so; the network goes on with the other one.
 func TestLearnerOnAnOldCopyEnds(t *testing.T) {
 	learner := func() Options {
-		o := options(t, settings(config.RoleLearner, config.RoleRollout))
+		o := options(t, settings(config.RoleLearner))
 		o.Key, o.Found = simnet.Key(1, 0), parityNetwork(t)
 		o.Found.Created, o.Found.Nonce = time.UnixMilli(1_700_000_000_000), []byte("nonce")
 		return o
 	}
 	newest := start(t, learner())
+	between := start(t, join(t, newest, config.RoleRollout))
 	newest.until("version 1 is out", func() bool { h := newest.head(); return h != nil && h.Version >= 1 })
-	between := start(t, join(t, newest, config.RoleRelay))
 	between.until("version 1 arrives", func() bool { h := between.head(); return h != nil && h.Version >= 1 })
 
 	o := learner()
-	o.Config.Roles = []config.Role{config.RoleLearner} // It makes no version before it hears of the others.
 	o.Config.P2P.Bootstrap = between.Addresses()
-	copied, err := New(t.Context(), o)
+	copied := checkEnds(t, o, errOvertaken)
+	if h := copied.head(); h != nil && h.Version > 0 {
+		t.Errorf("the learner on the old copy followed version %d, which it did not make", h.Version)
+	}
+	version := newest.head().Version
+	newest.until("training goes on", func() bool { return newest.head().Version > version })
+}
+
+// The same for a volunteer, whose announcements would be taken for those of the other copy.
+func TestVolunteerOnAnOldCopyEnds(t *testing.T) {
+	o := options(t, settings(config.RoleLearner))
+	o.Found = parityNetwork(t)
+	founder := start(t, o)
+	volunteer := func() Options {
+		o := join(t, founder, config.RoleRollout)
+		o.Key = simnet.Key(1, 1)
+		return o
+	}
+	newest := start(t, volunteer())
+	newest.until("the volunteer's work was used", func() bool { h := newest.head(); return h != nil && h.Version >= 1 })
+	checkEnds(t, volunteer(), errTwin)
+	made := newest.store.NextSequence()
+	newest.until("the newest copy goes on", func() bool { return newest.store.NextSequence() > made })
+}
+
+// checkEnds runs a node that should end with an error that says what to do, and closes it.
+func checkEnds(t *testing.T, o Options, want error) *Node {
+	t.Helper()
+	n, err := New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
-	err = copied.Run(ctx)
-	if !errors.Is(err, errOvertaken) || !strings.Contains(err.Error(), "the newest copy alone") {
-		t.Errorf("the learner on the old copy ended with %v", err)
+	if err := n.Run(ctx); !errors.Is(err, want) || !strings.Contains(err.Error(), "run the") {
+		t.Errorf("the node ended with %v, want %v", err, want)
 	}
-	if h := copied.head(); h != nil && h.Version > 0 {
-		t.Errorf("the learner on the old copy followed version %d, which it did not make", h.Version)
-	}
-	if err := copied.Close(); err != nil {
+	if err := n.Close(); err != nil {
 		t.Error(err)
 	}
-	version := newest.head().Version
-	newest.until("training goes on", func() bool { return newest.head().Version > version })
+	return n
 }

@@ -96,6 +96,15 @@ func (n *Node) onRefused(r wire.SignedRelease, reason gossip.Reason) {
 	n.events.Publish(api.Event{Type: api.EventProblem, Problem: &api.ProblemEvent{Message: message}})
 }
 
+// errTwin ends a node whose identity another one uses: members take the work of one for that of the other.
+var errTwin = errors.New("another node announces under this node's identity")
+
+// onTwin ends the node because of an announcement that it signed and did not make.
+func (n *Node) onTwin(a wire.SignedAnnouncement) {
+	n.fail("identity", fmt.Errorf("%w: its announcement %d was not made here. This data folder is an old copy, or a copy of it "+
+		"runs elsewhere: run the newest copy alone, or join with a new data folder, named with --data", errTwin, a.Sequence))
+}
+
 // head is the newest release that is followed; nil before the first.
 func (n *Node) head() *wire.SignedRelease {
 	n.mu.Lock()

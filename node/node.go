@@ -287,6 +287,8 @@ func (n *Node) openNetwork(ctx context.Context, private ed25519.PrivateKey) (*p2
 		OnAnnouncement: n.onAnnouncement,
 		OnPresence:     n.onPresence,
 		OnRefused:      n.onRefused,
+		NextSequence:   n.store.NextSequence,
+		OnTwin:         n.onTwin,
 		AgentVersion:   n.agentVersion(),
 		Log:            n.log,
 		Seed:           n.options.Seed,

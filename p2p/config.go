@@ -67,6 +67,12 @@ type Config struct {
 	// but may get a release more than once. Optional.
 	OnRefused func(wire.SignedRelease, gossip.Reason)
 
+	// NextSequence is the sequence of the node's next announcement. OnTwin receives an announcement that the node signed
+	// and that is not below it: the node runs on an old copy of its state, or a copy of it runs elsewhere. Members are
+	// asked for such with every pull. Both are optional.
+	NextSequence func() uint64
+	OnTwin       func(wire.SignedAnnouncement)
+
 	// Score is a peer's standing in the node's eyes, from -100 (cheats) to 100 (verified work), and 0 for unknown; it
 	// is the application's part of the gossip score. Called often and concurrently. Optional.
 	Score func(wire.PeerID) float64

@@ -145,7 +145,7 @@ func (n *Network) assemble(bootstraps []peer.AddrInfo) error {
 	n.puller = &puller{
 		host: n.host, rules: rules, view: v, memory: memory, intake: n.intake, members: n.members,
 		keep: keep, collect: cfg.Collect, tuning: cfg.Tuning, rng: n.random(3), log: n.log,
-		refuse: n.dialer.Refuse, misbehaved: n.misbehaved,
+		refuse: n.dialer.Refuse, misbehaved: n.misbehaved, nextSequence: cfg.NextSequence, onTwin: cfg.OnTwin,
 		arrived: make(chan peer.ID, arrivalQueue), active: make(map[peer.ID]bool),
 	}
 	n.running.Go(n.watch)

@@ -50,8 +50,11 @@ func (p *puller) exchange(ctx context.Context, from peer.ID, cursors []wire.Curs
 			}
 		}
 	}
-	var history [][]byte // Old releases, held back until newer ones were asked for.
-	for n := range head.MaxRequests {
+	if err := p.findTwin(ctx, session); err != nil {
+		return err
+	}
+	var history [][]byte                  // Old releases, held back until newer ones were asked for.
+	for n := range head.MaxRequests - 1 { // One was used.
 		for i, c := range request.Cursors {
 			request.Cursors[i].FromSequence = p.memory.Cursor(c.Peer)
 		}
@@ -89,6 +92,28 @@ func (p *puller) exchange(ctx context.Context, from peer.ID, cursors []wire.Curs
 		}
 		if !more {
 			return nil
+		}
+	}
+	return nil
+}
+
+// findTwin asks whether there are announcements by this node that it has not made yet.
+func (p *puller) findTwin(ctx context.Context, session *head.Session) error {
+	if p.nextSequence == nil || p.onTwin == nil {
+		return nil
+	}
+	self := p.rules.Self
+	response, err := session.Ask(ctx, wire.HeadRequest{
+		Network: p.rules.Network, MaxAnnouncements: 1, Cursors: []wire.Cursor{{Peer: self, FromSequence: p.nextSequence()}},
+	})
+	if err != nil {
+		return err
+	}
+	for _, raw := range response.Announcements {
+		a, err := wire.OpenAnnouncement(raw)
+		// The node may have made more by now.
+		if err == nil && a.Signer == self && a.Network == p.rules.Network && a.Sequence >= p.nextSequence() {
+			p.onTwin(a)
 		}
 	}
 	return nil

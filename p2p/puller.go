@@ -50,6 +50,9 @@ type puller struct {
 	refuse     func(peer.ID)        // Drops a peer of another network.
 	misbehaved func(peer.ID, error) // Counts against a peer that sent a record that nobody should send.
 
+	nextSequence func() uint64                 // Of the node's own announcements; nil if nobody cares.
+	onTwin       func(wire.SignedAnnouncement) // Told of those that it did not make.
+
 	counters pullCounters
 	arrived  chan peer.ID
 
