@@ -3,6 +3,7 @@ package p2p_test
 import (
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,11 +84,11 @@ func TestReleasesOfANewerFormatAreToldAndNotAskedForAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.add()
-		told := 0
+		var told atomic.Int64
 		n := w.add(func(c *p2p.Config) {
 			c.OnRefused = func(r wire.SignedRelease, reason gossip.Reason) {
 				if reason == gossip.NewerFormat && r.Signer == c.Learners[0] {
-					told++
+					told.Add(1)
 				}
 			}
 		})
@@ -102,8 +103,8 @@ func TestReleasesOfANewerFormatAreToldAndNotAskedForAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
-		if told != releases {
-			t.Errorf("the node was told %d times of %d releases", told, releases)
+		if told.Load() != releases {
+			t.Errorf("the node was told %d times of %d releases", told.Load(), releases)
 		}
 	})
 }
