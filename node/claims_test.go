@@ -13,6 +13,7 @@ import (
 // A member that announces evaluation blocks, of which it has none, before anybody can measure them keeps no version from
 // being measured: neither one that newer ones follow nor the last.
 func TestVainClaimsSuppressNothing(t *testing.T) {
+	t.Parallel()
 	warmUp(t)
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(20 * time.Millisecond)

@@ -14,6 +14,7 @@ import (
 // A learner that is started on an old copy of its data folder, while the newest copy runs elsewhere, hears of it and ends
 // with an error that says so; the network goes on with the other one.
 func TestLearnerOnAnOldCopyEnds(t *testing.T) {
+	t.Parallel()
 	learner := func() Options {
 		o := options(t, settings(config.RoleLearner))
 		o.Key, o.Found = simnet.Key(1, 0), parityNetwork(t)
@@ -37,6 +38,7 @@ func TestLearnerOnAnOldCopyEnds(t *testing.T) {
 
 // The same for a volunteer, whose announcements would be taken for those of the other copy.
 func TestVolunteerOnAnOldCopyEnds(t *testing.T) {
+	t.Parallel()
 	o := options(t, settings(config.RoleLearner))
 	o.Found = parityNetwork(t)
 	founder := start(t, o)

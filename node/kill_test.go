@@ -28,6 +28,7 @@ func killed(t *testing.T, folder string) Options {
 // A node that is killed at any moment continues: every release that it told of is there, and every bundle that it said
 // it accepted waits or was trained on.
 func TestKilledNodeContinues(t *testing.T) {
+	t.Parallel()
 	if folder := os.Getenv(victim); folder != "" {
 		tell(t, killed(t, folder))
 	}

@@ -20,6 +20,7 @@ import (
 // A founder trains with two volunteers until its last version is evaluated; everybody ends at that version, the ledger
 // says what was used, and a latecomer jumps to the end.
 func TestNetworkTrainsToTheEnd(t *testing.T) {
+	t.Parallel()
 	c := settings(config.RoleLearner)
 	c.Learner.Steps = 3
 	o := options(t, c)
@@ -71,6 +72,7 @@ func TestNetworkTrainsToTheEnd(t *testing.T) {
 
 // A network in data folders goes on after every node of it was stopped and started again.
 func TestRestartContinues(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	founding := func() Options {
 		c := settings(config.RoleLearner, config.RoleRollout)
@@ -137,6 +139,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 }
 
 func TestLocalAPI(t *testing.T) {
+	t.Parallel()
 	o := options(t, settings(config.RoleLearner, config.RoleRollout))
 	o.Folder, o.Found = t.TempDir(), parityNetwork(t)
 	n := start(t, o)
@@ -240,6 +243,7 @@ func replaceIdentity(t *testing.T, from, to string) {
 }
 
 func TestNewSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	founded := options(t, settings(config.RoleLearner))
 	founded.Folder, founded.Found = t.TempDir(), parityNetwork(t)

@@ -76,6 +76,7 @@ func (v *verdicts) missing(p wire.PeerID, below uint64) (missing int) {
 // whole again everybody gets to the newest version, and every announcement that anybody made meanwhile gets a verdict:
 // nothing is silently lost.
 func TestPartitionHeals(t *testing.T) {
+	t.Parallel()
 	warmUp(t)
 	synctest.Test(t, func(t *testing.T) {
 		const volunteers = 6
@@ -130,6 +131,7 @@ func TestPartitionHeals(t *testing.T) {
 
 // A newcomer whose bootstrap peers are all away asks on, and joins within a minute of their return, however long that took.
 func TestNewcomerWaitsForItsBootstrap(t *testing.T) {
+	t.Parallel()
 	warmUp(t)
 	synctest.Test(t, func(t *testing.T) {
 		const away = 3*time.Hour + 70*time.Second
