@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -24,7 +25,8 @@ func endWithInput(c *cobra.Command) {
 		if !on {
 			return run(cmd, arguments)
 		}
-		signal.Ignore(os.Interrupt)
+		// What is written to a parent that is gone is an error, and does not end the process out of order.
+		signal.Ignore(os.Interrupt, syscall.SIGPIPE)
 		ctx, cancel := context.WithCancelCause(cmd.Context())
 		defer cancel(nil)
 		// A read from a pipe cannot be ended from here, so this ends with the process.
