@@ -72,7 +72,7 @@ func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.
 		return err
 	}
 	err = p.announceNode(n, o)
-	if err == nil {
+	if err == nil && len(o.Config.P2P.Bootstrap) > 0 {
 		err = remember(o.Folder, remembered{"bootstrap", "Members to dial first, as the first start named them.", o.Config.P2P.Bootstrap})
 	}
 	if err == nil && !slices.Equal(last, o.Config.P2P.Listen) {

@@ -18,12 +18,9 @@ type remembered struct {
 	list    []string
 }
 
-// remember stores a list in the data folder's settings, so that the node starts the same way without flags. Settings that
-// exist are the user's and stay as they are.
+// remember stores a list, which may be empty, in the data folder's settings, so that the node starts the same way without
+// flags. Settings that exist are the user's and stay as they are.
 func remember(folder string, r remembered) error {
-	if len(r.list) == 0 {
-		return nil
-	}
 	name := config.View(folder).ConfigFile()
 	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
