@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -77,7 +77,7 @@ func TestCrashAnywhere(t *testing.T) {
 					t.Fatal("the learner never finishes without a crash")
 				}
 				crashed := false
-				synctest.Test(t, func(t *testing.T) { crashed = crashAt(t, n, at, durable) })
+				virtualtime.Test(t, func(t *testing.T) { crashed = crashAt(t, n, at, durable) })
 				if !crashed {
 					if at < 15 {
 						t.Fatalf("only %d points to die at", at)

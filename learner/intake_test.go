@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
 )
@@ -27,7 +28,7 @@ func offerGroups(t *testing.T, n network, s *swarm, l *Learner, peer byte, first
 
 func TestDuplicatesAreCountedNotTrained(t *testing.T) {
 	n := plainNetwork(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		s := newSwarm()
 		c := n.config(s)
 		c.Batch.Groups = 100
@@ -47,7 +48,7 @@ func TestDuplicatesAreCountedNotTrained(t *testing.T) {
 // after the other, and even when a task has no result, so that the block stays open.
 func TestSameEvaluationOfSeveralPeers(t *testing.T) {
 	n := plainNetwork(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		s := newSwarm()
 		l, stop := running(t, n.config(s))
 		defer stop()
@@ -87,7 +88,7 @@ func TestSameEvaluationOfSeveralPeers(t *testing.T) {
 // fetches than it should, while one peer's flood does not push out another's few.
 func TestOverflowIsBoundedAndCounted(t *testing.T) {
 	n := plainNetwork(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		s := newSwarm()
 		var now, most atomic.Int64
 		s.fetch = func(ctx context.Context, _ wire.CID) error {
@@ -131,7 +132,7 @@ func TestOverflowIsBoundedAndCounted(t *testing.T) {
 // A full buffer stops the fetching until a step makes room.
 func TestBackpressure(t *testing.T) {
 	n := plainNetwork(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		s := newSwarm()
 		var fetched atomic.Int64
 		s.fetch = func(context.Context, wire.CID) error { fetched.Add(1); return nil }
@@ -163,7 +164,7 @@ func TestBackpressure(t *testing.T) {
 // A peer that never answers costs its own announcements, counted, and hardly delays another's.
 func TestSilentPeer(t *testing.T) {
 	n := plainNetwork(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		s := newSwarm()
 		silent := make(map[wire.CID]bool)
 		s.fetch = func(ctx context.Context, cid wire.CID) error {
@@ -203,7 +204,7 @@ func TestSilentPeer(t *testing.T) {
 
 func TestBadBundlesAreRefused(t *testing.T) {
 	n := plainNetwork(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		s := newSwarm()
 		c := n.config(s)
 		c.Intake.Attempts = 1

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
 	"github.com/lightswarm/lightswarm/wire/draw"
@@ -60,7 +61,7 @@ func running(t *testing.T, c Config) (*Learner, func()) {
 
 func TestGroupsExpire(t *testing.T) {
 	n := plainNetwork(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		s := newSwarm()
 		c := n.config(s)
 		lag := uint64(2)
@@ -90,7 +91,7 @@ func TestBadGradientsLeaveTheWeights(t *testing.T) {
 	n := plainNetwork(t)
 	for name, norm := range map[string]float64{"not finite": math.NaN(), "absurd": 1e9} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtualtime.Test(t, func(t *testing.T) {
 				s := newSwarm()
 				c := n.config(s)
 				// The second update of the second step is bad: the first must be undone with it.
@@ -134,7 +135,7 @@ func TestBadGradientsLeaveTheWeights(t *testing.T) {
 
 func TestTargetEndsTheChain(t *testing.T) {
 	n := plainNetwork(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		s := newSwarm()
 		c := n.config(s)
 		c.Stop = Stop{Target: 0.5, Hold: 2, Purpose: wire.PurposeEvaluateSampled}
@@ -225,7 +226,7 @@ func TestOpenRefuses(t *testing.T) {
 		})
 	}
 	t.Run("another network's store", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		virtualtime.Test(t, func(t *testing.T) {
 			c := n.config(newSwarm())
 			_, stop := running(t, c)
 			stop()

@@ -2,11 +2,11 @@ package node
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestVainClaimsSuppressNothing(t *testing.T) {
 	t.Parallel()
 	warmUp(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		net := simnet.New(20 * time.Millisecond)
 		net.Start()
 		t.Cleanup(net.Close)

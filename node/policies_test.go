@@ -14,6 +14,7 @@ import (
 	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/node/store"
 	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
 )
@@ -72,7 +73,7 @@ type following struct {
 // follow runs f in a bubble of fake time while policies follow.
 func follow(t *testing.T, f func(t *testing.T, p *following)) {
 	tinyPolicy() // outside the bubble, which could not wait for it
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		s, err := store.Open(store.Options{Folder: "db", InMemory: true, MaxBlockBytes: 1 << 20})
 		if err != nil {
 			t.Fatal(err)

@@ -5,13 +5,13 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/lightswarm/lightswarm/learner"
 	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/p2p"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -78,7 +78,7 @@ func (v *verdicts) missing(p wire.PeerID, below uint64) (missing int) {
 func TestPartitionHeals(t *testing.T) {
 	t.Parallel()
 	warmUp(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		const volunteers = 6
 		net := simnet.New(20 * time.Millisecond)
 		net.Start()
@@ -133,7 +133,7 @@ func TestPartitionHeals(t *testing.T) {
 func TestNewcomerWaitsForItsBootstrap(t *testing.T) {
 	t.Parallel()
 	warmUp(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		const away = 3*time.Hour + 70*time.Second
 		net := simnet.New(20 * time.Millisecond)
 		net.Start()

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/p2p/gossip"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -92,7 +92,7 @@ type hostileResult struct {
 func hostileCount() int { return max(6, *hostilePeers/6) }
 
 func hostileRun(t *testing.T, flood bool) (result hostileResult) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		h := &hostileWorld{world: newWorld(t, *hostileSeed)}
 		defer h.close()
 		result = h.run(flood)

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
@@ -16,12 +15,13 @@ import (
 	"github.com/lightswarm/lightswarm/p2p"
 	"github.com/lightswarm/lightswarm/p2p/gossip"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
 // TestManyPeersBehindOneAddress has 40 peers connect from one IP address at once, where libp2p's own limits let 8 in.
 func TestManyPeersBehindOneAddress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 6)
 		defer w.close()
 		resources, err := p2p.NewResourceManager(p2p.DefaultTuning().PeersPerAddress)
@@ -64,7 +64,7 @@ func TestManyPeersBehindOneAddress(t *testing.T) {
 }
 
 func TestPeersOfAnotherNetworkAreTurnedAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 7)
 		defer w.close()
 		learner := w.add()
@@ -80,7 +80,7 @@ func TestPeersOfAnotherNetworkAreTurnedAway(t *testing.T) {
 }
 
 func TestPublishRefusesWhatOthersWould(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 8)
 		defer w.close()
 		n := w.add()

@@ -9,11 +9,12 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/lightswarm/lightswarm/p2p/simnet"
+	"github.com/lightswarm/lightswarm/virtualtime"
 )
 
 // A peer whose answer is read after it has left is not counted as connected for ever: nobody would take it out again.
 func TestMembersAreConnected(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		net := simnet.New(time.Millisecond)
 		net.Start()
 		defer net.Close()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -14,6 +13,7 @@ import (
 	"github.com/lightswarm/lightswarm/p2p/gossip"
 	"github.com/lightswarm/lightswarm/p2p/head"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -44,7 +44,7 @@ func TestPulledRecordsAreJudged(t *testing.T) {
 			signAnnouncement(t, key, wire.SumCID([]byte("other")), 0, 0).Raw}}, gossip.OtherNetwork, "announcement"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtualtime.Test(t, func(t *testing.T) {
 				w := newWorld(t, 10)
 				defer w.close()
 				if w.network != network {
@@ -76,7 +76,7 @@ func TestPulledRecordsAreJudged(t *testing.T) {
 // TestReleasesOfANewerFormatAreToldAndNotAskedForAgain has a peer with more releases than one answer takes, all in a format
 // that the node cannot read: the node is told, and its pull ends.
 func TestReleasesOfANewerFormatAreToldAndNotAskedForAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 14)
 		defer w.close()
 		newer, err := wire.Sign(wire.NewKey(w.private(0)), wire.DomainRelease, []byte{1 << 3, wire.Major + 1})
@@ -112,7 +112,7 @@ func TestReleasesOfANewerFormatAreToldAndNotAskedForAgain(t *testing.T) {
 // TestWhatItsAuthorLostIsGivenUp has an author that kept only its newer announcements: the learner takes those and
 // does not ask for the others for ever.
 func TestWhatItsAuthorLostIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 12)
 		defer w.close()
 		learner := w.add()
@@ -141,7 +141,7 @@ func TestWhatItsAuthorLostIsGivenUp(t *testing.T) {
 // TestAnnouncementsWaitForTheirVersion has an author that knows a version which the learner does not have yet, as after
 // the learner went back to a backup: its announcements for it are not lost, nor are others between them.
 func TestAnnouncementsWaitForTheirVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 13)
 		defer w.close()
 		learner := w.add()

@@ -7,17 +7,17 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/lightswarm/lightswarm/p2p"
 	"github.com/lightswarm/lightswarm/p2p/gossip"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
 func TestReleaseReachesEveryMember(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		defer w.close()
 		for range 10 {
@@ -45,7 +45,7 @@ func all(nodes []*node, holds func(*node) bool) bool {
 }
 
 func TestLateJoinerCatchesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		defer w.close()
 		learner := w.add()
@@ -58,7 +58,7 @@ func TestLateJoinerCatchesUp(t *testing.T) {
 }
 
 func TestLateJoinerGetsTheNewestReleasesFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 3)
 		defer w.close()
 		learner := w.add()
@@ -74,7 +74,7 @@ func TestLateJoinerGetsTheNewestReleasesFirst(t *testing.T) {
 }
 
 func TestAnnouncementsThatGossipLostArePulled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4)
 		defer w.close()
 		learner := w.add()
@@ -107,7 +107,7 @@ func TestAnnouncementsThatGossipLostArePulled(t *testing.T) {
 }
 
 func TestAnnouncementsAreToBeHadFromOthersWhenTheirAuthorLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5)
 		defer w.close()
 		learner, relay, author := w.add(), w.add(), w.add()
@@ -139,7 +139,7 @@ func hasAll(n *node, announced []wire.SignedAnnouncement) bool {
 // A learner whose data folder was copied signs two releases of one version. Nodes keep the one that they have, and are
 // told of the other one.
 func TestForkIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 90)
 		defer w.close()
 		learner := w.add()
@@ -187,7 +187,7 @@ func TestForkIsTold(t *testing.T) {
 // The learner, everybody's only bootstrap, comes back with another address that nobody was told. It finds one member
 // again, and through that one the others find it.
 func TestLearnerMoves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		w := newWorld(t, 91)
 		defer w.close()
 		learner := w.add()

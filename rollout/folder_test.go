@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +18,7 @@ import (
 	"github.com/lightswarm/lightswarm/rollout"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
 )
@@ -73,7 +73,7 @@ func TestWorkerRunsOnFolders(t *testing.T) {
 	}
 	policies, results := t.TempDir(), t.TempDir()
 	network := calcNetwork(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		engine := embedded.New(embedded.Options{Threads: 1})
 		defer engine.Close()
 		folder, err := rollout.OpenFolder(results)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +18,7 @@ import (
 	"github.com/lightswarm/lightswarm/rollout/agent"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
 	"github.com/lightswarm/lightswarm/wire/draw"
@@ -213,7 +213,7 @@ func TestEngineFailureIsNoOutcome(t *testing.T) {
 }
 
 func TestTimeoutIsAnOutcome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		n := calcNetwork(t)
 		n.Timeout = 10 * time.Second
 		slow := &fakeSession{delay: 7 * time.Second, behave: func(policy.Request) (chat.Message, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/draw"
 )
@@ -84,7 +85,7 @@ func span(from, to uint64) []uint64 {
 }
 
 func TestWorkerKeepsThePace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		b := startWorker(t, newFakeStore(), newFakePolicies())
 		synctest.Wait()
 		if a := b.Stats().Activity; a != AwaitPolicy {
@@ -131,7 +132,7 @@ func TestWorkerKeepsThePace(t *testing.T) {
 }
 
 func TestWorkerEvaluatesFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		store, policies := newFakeStore(), newFakePolicies()
 		store.elsewhere[blockID{0, wire.PurposeEvaluateGreedy, 1}] = true
 		measured := version(0)
@@ -169,7 +170,7 @@ func TestWorkerEvaluatesFirst(t *testing.T) {
 }
 
 func TestWorkerFinishesAnEvaluationUnderItsVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		store, policies := newFakeStore(), newFakePolicies()
 		measured := version(0)
 		measured.Evaluate = true
@@ -202,7 +203,7 @@ func TestWorkerFinishesAnEvaluationUnderItsVersion(t *testing.T) {
 func TestWorkerMeasuresWhatWasClaimedInVain(t *testing.T) {
 	for name, final := range map[string]bool{"waiting": true, "training": false} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtualtime.Test(t, func(t *testing.T) {
 				store, policies := newFakeStore(), newFakePolicies()
 				claimed := blockID{0, wire.PurposeEvaluateGreedy, 1}
 				store.claimed[claimed] = true
@@ -236,7 +237,7 @@ func TestWorkerMeasuresWhatWasClaimedInVain(t *testing.T) {
 }
 
 func TestWorkerIdlesAfterTheFinalRelease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		b := startWorker(t, newFakeStore(), newFakePolicies())
 		last := version(7)
 		last.Final = true
@@ -251,7 +252,7 @@ func TestWorkerIdlesAfterTheFinalRelease(t *testing.T) {
 
 // TestWorkerPinsOneVersionPerGroup publishes versions faster than groups run and checks every bundle.
 func TestWorkerPinsOneVersionPerGroup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		b := startWorker(t, newFakeStore(), newFakePolicies())
 		for v := range uint64(40) {
 			b.policies.publish(version(v))
@@ -276,7 +277,7 @@ func TestWorkerPinsOneVersionPerGroup(t *testing.T) {
 // or done twice.
 func TestWorkerResumesCounters(t *testing.T) {
 	for kill := 0; kill < 12; kill++ {
-		synctest.Test(t, func(t *testing.T) {
+		virtualtime.Test(t, func(t *testing.T) {
 			store, policies := newFakeStore(), newFakePolicies()
 			r := version(0)
 			r.GroupsPerVersion = 10
@@ -307,7 +308,7 @@ func TestWorkerResumesCounters(t *testing.T) {
 // counter's.
 func TestWorkerLeavesOutCountersOfAnOlderVersion(t *testing.T) {
 	for _, atOnce := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
+		virtualtime.Test(t, func(t *testing.T) {
 			store, policies := newFakeStore(), newFakePolicies()
 			policies.publish(version(0))
 			b := startWorker(t, store, policies)
@@ -340,7 +341,7 @@ func TestWorkerLeavesOutCountersOfAnOlderVersion(t *testing.T) {
 
 func TestWorkerEndsWhenAnInterfaceFails(t *testing.T) {
 	full := errors.New("disk full")
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		store, policies := newFakeStore(), newFakePolicies()
 		store.refuse = func(a wire.Announcement) error {
 			if a.Counter == 2 {
@@ -358,7 +359,7 @@ func TestWorkerEndsWhenAnInterfaceFails(t *testing.T) {
 			t.Errorf("pending counters %v lack the one that failed", pending)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		policies := newFakePolicies()
 		broken := errors.New("engine is gone")
 		policies.publish(Release{Policy: testPolicy(0, &fakeSession{behave: func(policy.Request) (chat.Message, error) {

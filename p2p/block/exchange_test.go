@@ -21,6 +21,7 @@ import (
 	"github.com/lightswarm/lightswarm/p2p/block"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
 	"github.com/lightswarm/lightswarm/p2p/stream"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -90,7 +91,7 @@ func blockOf(n, seed int) []byte {
 }
 
 func TestFetchStoresWhatItVerified(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		b := newBench(t, 2)
 		defer b.close()
 		for _, size := range []int{0, 1, 2000, 300_000, wire.MaxBlockBytes} {
@@ -179,7 +180,7 @@ func TestFetchFallsBack(t *testing.T) {
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtualtime.Test(t, func(t *testing.T) {
 				b := newBench(t, 3)
 				defer b.close()
 				hostile(b, 1, c.answer)
@@ -209,7 +210,7 @@ func TestFetchFallsBack(t *testing.T) {
 }
 
 func TestFetchSaysWhy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		b := newBench(t, 3)
 		defer b.close()
 		data := blockOf(3000, 1)
@@ -238,7 +239,7 @@ func TestFetchSaysWhy(t *testing.T) {
 }
 
 func TestConcurrentFetchesOfOneBlockAreOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		b := newBench(t, 2)
 		defer b.close()
 		data := blockOf(100_000, 1)
@@ -271,7 +272,7 @@ func TestConcurrentFetchesOfOneBlockAreOne(t *testing.T) {
 }
 
 func TestManyBlocksShareOneStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		b := newBench(t, 2)
 		defer b.close()
 		var blocks [][]byte
@@ -305,7 +306,7 @@ func TestManyBlocksShareOneStream(t *testing.T) {
 // A peer behind a slow uplink has more to send than arrives before the fetches give up. What arrives too late is kept, so
 // that the next attempt finds it; otherwise the peer would send the same again and again.
 func TestLateBlocksAreKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		b := newBench(t, 1)
 		defer b.close()
 		slow, err := b.net.Host(simnet.Key(7, 1), netip.AddrPortFrom(simnet.Addr(1), 8000), 0.064, nil)
@@ -348,7 +349,7 @@ func TestLateBlocksAreKept(t *testing.T) {
 }
 
 func TestCloseFailsFetchesUnderWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		b := newBench(t, 2)
 		defer b.close()
 		hostile(b, 1, func(_ wire.BlockRequest, s network.Stream) { hold(s) })

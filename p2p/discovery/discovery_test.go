@@ -24,6 +24,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/p2p/discovery"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -100,7 +101,7 @@ func (l *lan) dialer(want int, keep ...int) *discovery.Dialer {
 }
 
 func TestDialerKeepsAndFillsUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		l := newLAN(t, 12)
 		defer l.close()
 		d := l.dialer(4, 1)
@@ -124,7 +125,7 @@ func TestDialerKeepsAndFillsUp(t *testing.T) {
 }
 
 func TestDialerComesBackToAKeptPeer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		l := newLAN(t, 2)
 		defer l.close()
 		l.net.Partition([]netip.Addr{simnet.Addr(1)})
@@ -142,7 +143,7 @@ func TestDialerComesBackToAKeptPeer(t *testing.T) {
 }
 
 func TestDialerLeavesRefusedPeersAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		l := newLAN(t, 2)
 		defer l.close()
 		d := l.dialer(4)
@@ -208,7 +209,7 @@ func (l *lan) connect(i, j int) {
 }
 
 func TestPeersAreExchanged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		l := newLAN(t, 6)
 		defer l.close()
 		record := l.roster(1)
@@ -247,7 +248,7 @@ func TestPeersAreExchanged(t *testing.T) {
 }
 
 func TestExchangeAndDialerSpreadFromOneBootstrap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		l := newLAN(t, 3)
 		defer l.close()
 		l.exchange(0, networkID, l.roster(0))
@@ -293,7 +294,7 @@ func (c *memoryCache) Save(infos []peer.AddrInfo) error {
 }
 
 func TestPeersAreCached(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		l := newLAN(t, 3)
 		defer l.close()
 		l.connect(0, 1)
@@ -321,7 +322,7 @@ func TestPeersAreCached(t *testing.T) {
 
 // A node that is killed early has saved whom it met, and has not forgotten whom it was yet to meet again.
 func TestPeersAreCachedSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		l := newLAN(t, 3)
 		defer l.close()
 		cache := &memoryCache{infos: []peer.AddrInfo{l.info(2)}}
@@ -355,7 +356,7 @@ func TestPeersAreCachedSoon(t *testing.T) {
 
 // However many peers somebody makes up, a newcomer is remembered, and so is a peer that was reached before.
 func TestDialerRemembersNewcomers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		l := newLAN(t, 3)
 		defer l.close()
 		d := l.dialer(1)

@@ -4,19 +4,19 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/lightswarm/lightswarm/p2p/discovery"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
 // TestKademliaFindsMembers has five hosts that know only the first find one another through the table, and not those
 // of another network.
 func TestKademliaFindsMembers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		l := newLAN(t, 6)
 		defer l.close()
 		var mu sync.Mutex

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/p2p/head"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -53,7 +53,7 @@ var (
 
 // between runs a test with a session from host 0 to host 1, which answers from a source.
 func between(t *testing.T, source head.Source, test func(t *testing.T, hosts []host.Host, s *head.Session)) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		net := simnet.New(10 * time.Millisecond)
 		net.Start()
 		defer net.Close()

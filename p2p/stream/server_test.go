@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
@@ -13,11 +12,12 @@ import (
 
 	"github.com/lightswarm/lightswarm/p2p/simnet"
 	"github.com/lightswarm/lightswarm/p2p/stream"
+	"github.com/lightswarm/lightswarm/virtualtime"
 )
 
 // Peers that hold all streams half open make room for one that has none, and cannot get back what they lost.
 func TestPeersShareStreams(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		net := simnet.New(10 * time.Millisecond)
 		net.Start()
 		defer net.Close()
