@@ -13,7 +13,12 @@ type request struct {
 	Messages     []chat.Message
 	Tools        []chat.Tool
 	Choice       toolChoice
-	Format       format
+	// SingleCall asks for at most one tool call in an answer.
+	SingleCall bool
+	Format     format
+	// Text or Prompt, a text or token ids to be continued as they are, stands in place of Messages and Tools.
+	Text   string
+	Prompt []int32
 	// Samples is how many answers are wanted, at least 1.
 	Samples int
 	// Stop are texts that end an answer before themselves.
