@@ -9,7 +9,8 @@
 // policy can compute the same bytes, however many rollouts run at once. That is how a bundle is verified.
 //
 // A rollout records every call's exact token ids and log-probs, at the place where they are sampled; nothing is
-// tokenised a second time. How it ends becomes its outcome:
+// tokenised a second time. Calls may run at once: each is numbered when it begins, and its sampling key is its number's.
+// How it ends becomes its outcome:
 //
 //	scored       the agent answered, or wrote something malformed, and the environment judged it
 //	truncated    a token or call limit ended it; judged as far as it came

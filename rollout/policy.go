@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/lightswarm/lightswarm/policy"
@@ -17,6 +18,8 @@ type Policy struct {
 	Template *chat.Template
 	// Stop are the token ids that end a completion.
 	Stop []int32
+	// Context is the most tokens that the model holds, prompt and completion together; 0 means that it is not known.
+	Context int
 	// Engine says whether the session's answers can be recomputed exactly.
 	Engine bundle.EngineClass
 }
@@ -31,8 +34,14 @@ func NewPolicy(version uint64, s *policy.Snapshot, session policy.Session, engin
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", s.Digest().Short(), err)
 	}
+	var config struct {
+		Context int `json:"max_position_embeddings"`
+	}
+	if err := json.Unmarshal(s.ConfigJSON, &config); err != nil {
+		return nil, fmt.Errorf("policy %s: config: %w", s.Digest().Short(), err)
+	}
 	return &Policy{
-		Version: version, Session: session, Template: template, Stop: s.Generation.Stop, Engine: engine,
+		Version: version, Session: session, Template: template, Stop: s.Generation.Stop, Context: config.Context, Engine: engine,
 	}, nil
 }
 

@@ -98,6 +98,10 @@ func (n *Network) run(parent context.Context, p *Policy, j job) (bundle.Rollout,
 	}
 	result := bundle.Rollout{Member: j.member, Task: j.task}
 	kind, score, err := n.play(ctx, r, j)
+	var failure error
+	if result.Calls, failure = r.finish(); failure != nil {
+		err = failure
+	}
 	if cause := context.Cause(parent); cause != nil {
 		return bundle.Rollout{}, cause
 	}
@@ -115,7 +119,6 @@ func (n *Network) run(parent context.Context, p *Policy, j job) (bundle.Rollout,
 	if err != nil && n.Log != nil {
 		n.Log.Warn("rollout failed", "split", j.split, "task", j.task, "member", j.member, "outcome", result.Outcome, "cause", err)
 	}
-	result.Calls = r.calls
 	return result, nil
 }
 

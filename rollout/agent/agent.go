@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/rollout/env"
@@ -15,23 +16,46 @@ type Request struct {
 	// Messages is the conversation so far, Tools what the policy may call.
 	Messages []chat.Message
 	Tools    []chat.Tool
+	// Prompt, token ids, or else Text takes the place of Messages and Tools if it is not empty: the policy continues
+	// it, without a chat template around it.
+	Prompt []int32
+	Text   string
 }
 
-// LLM answers an agent's calls. Within one rollout it is used by one goroutine.
+// Reply is what the policy made of a call.
+type Reply struct {
+	// Message is the assistant's, with the exact Tokens. Of a completion that is no message, that was cut, or that
+	// continues a text, its Content is the completion's text, as far as it goes.
+	Message chat.Message
+	// Call is the call's number within the rollout, from 0 on; no other reply has it.
+	Call int
+	// Prompt is what was sampled from, LogProbs and Pieces are the log-prob and the bytes of each of Message.Tokens.
+	Prompt   []int32
+	LogProbs []float32
+	Pieces   []string
+}
+
+// LLM answers an agent's calls. It is safe for concurrent use: calls are numbered in the order in which they begin,
+// and what is sampled depends on the number. An agent that is to be a function of its draw begins its calls in order.
 type LLM interface {
-	// Complete blocks until the policy has answered. It returns ErrMalformed, ErrCut or ErrExhausted, possibly
-	// wrapped, for what the policy or the rules bring about; any other error is a failure of the machinery.
-	Complete(ctx context.Context, r Request) (chat.Message, error)
+	// Complete blocks until the policy has answered. With ErrMalformed, and with ErrCut unless it is ErrNoRoom, the
+	// reply is complete as well. These and ErrExhausted, possibly wrapped, are what the policy or the rules bring
+	// about; chat.ErrConversation and ErrEnded are the agent's doing. Any other error is a failure of the machinery.
+	Complete(ctx context.Context, r Request) (Reply, error)
 }
 
-// What Complete reports about a policy's conduct.
+// What Complete reports about a policy's conduct and the rules.
 var (
 	// ErrMalformed says that the completion is no message.
 	ErrMalformed = errors.New("the completion is not a well-formed message")
 	// ErrCut says that the completion, or the conversation before it, reached a token limit.
 	ErrCut = errors.New("the completion was cut at its token limit")
+	// ErrNoRoom is the ErrCut of a conversation that leaves no room for a completion.
+	ErrNoRoom = fmt.Errorf("%w: the conversation leaves no room for one", ErrCut)
 	// ErrExhausted says that the rollout has used up its calls.
 	ErrExhausted = errors.New("the rollout has used up its calls")
+	// ErrEnded says that the rollout had ended before the call began.
+	ErrEnded = errors.New("the rollout has ended")
 )
 
 // End says how a run ended.
@@ -88,11 +112,12 @@ func (a ToolLoop) Run(ctx context.Context, llm LLM, e env.Episode) (Result, erro
 		case err != nil:
 			return Result{}, err
 		}
-		if len(reply.ToolCalls) == 0 {
-			return Result{End: Answered, Answer: reply.Content}, nil
+		said := reply.Message
+		if len(said.ToolCalls) == 0 {
+			return Result{End: Answered, Answer: said.Content}, nil
 		}
-		messages = append(messages[:len(messages):len(messages)], reply)
-		for _, call := range reply.ToolCalls {
+		messages = append(messages[:len(messages):len(messages)], said)
+		for _, call := range said.ToolCalls {
 			result, err := e.Call(ctx, call.Name, call.Arguments)
 			if err != nil {
 				return Result{}, &EnvironmentError{Err: err}

@@ -19,14 +19,14 @@ type script struct {
 	seen    []agent.Request
 }
 
-func (s *script) Complete(_ context.Context, r agent.Request) (chat.Message, error) {
+func (s *script) Complete(_ context.Context, r agent.Request) (agent.Reply, error) {
 	s.seen = append(s.seen, r)
 	answer := s.answers[0]
 	s.answers = s.answers[1:]
 	if err, ok := answer.(error); ok {
-		return chat.Message{}, err
+		return agent.Reply{}, err
 	}
-	return answer.(chat.Message), nil
+	return agent.Reply{Message: answer.(chat.Message)}, nil
 }
 
 // echo is an episode whose tool repeats its arguments.
