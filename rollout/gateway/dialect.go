@@ -19,6 +19,8 @@ type request struct {
 	// Text or Prompt, a text or token ids to be continued as they are, stands in place of Messages and Tools.
 	Text   string
 	Prompt []int32
+	// Recalled are parts of earlier answers that the request names instead of repeating them: see resolve.
+	Recalled []recalled
 	// Samples is how many answers are wanted, at least 1.
 	Samples int
 	// Stop are texts that end an answer before themselves.
