@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// dialects are the APIs, by their endpoint.
+var dialects = map[string]dialect{
+	"chat/completions": chatCompletions{},
+	"completions":      completions{},
+	"responses":        responses{},
+	"messages":         messages{},
+}
+
+// retryHeader is how the clients of OpenAI and Anthropic say which try of a request this is, counted from 0.
+const retryHeader = "X-Stainless-Retry-Count"
+
+// ServeHTTP implements http.Handler.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		sendFault(w, errorBody, &apiError{
+			Status: http.StatusServiceUnavailable, Type: serverError, Code: "shutting_down", Message: errClosing.Error(), NoRetry: true,
+		})
+		return
+	}
+	g.handling.Add(1)
+	g.mu.Unlock()
+	defer g.handling.Done()
+	at, ok := parseRoute(r.URL.Path)
+	if !ok {
+		sendFault(w, errorBody, notFound(r))
+		return
+	}
+	fault := errorBody
+	if d := dialects[at.Endpoint]; d != nil {
+		fault = d.fault
+	}
+	if err := g.serve(w, r, at); err != nil {
+		sendFault(w, fault, err)
+	}
+}
+
+// serve answers one request, or says why it cannot. After an error nothing is written yet.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, at route) *apiError {
+	d := dialects[at.Endpoint]
+	model, isModel := strings.CutPrefix(at.Endpoint, "models/")
+	method := http.MethodPost
+	switch {
+	case at.Endpoint == "models" || isModel:
+		method = http.MethodGet
+	case d == nil && at.Endpoint != "reward":
+		return notFound(r)
+	}
+	if r.Method != method {
+		w.Header().Set("Allow", method)
+		return &apiError{
+			Status: http.StatusMethodNotAllowed, Type: invalidRequest, Code: "method_not_allowed", NoRetry: true,
+			Message: "/v1/" + at.Endpoint + " wants " + method,
+		}
+	}
+	s, err := g.bind(r, at)
+	if err != nil {
+		return err
+	}
+	if err := s.admit(); err != nil {
+		return err
+	}
+	defer s.leave()
+	if method == http.MethodGet {
+		return s.serveModels(w, model, isModel)
+	}
+	body, err := g.readBody(w, r)
+	switch {
+	case err != nil:
+		return err
+	case d == nil:
+		return s.serveReward(w, body)
+	}
+	return s.serveCall(w, r, at, d, body)
+}
+
+// serveCall answers a call in its dialect.
+func (s *Session) serveCall(w http.ResponseWriter, r *http.Request, at route, d dialect, body []byte) *apiError {
+	q, err := d.decode(body)
+	if err != nil {
+		return asAPIError(err)
+	}
+	var fault *apiError
+	if q.Agent, fault = s.role(r, at, q.Agent); fault != nil {
+		return fault
+	}
+	tries, _ := strconv.Atoi(r.Header.Get(retryHeader))
+	x, fault := s.join(newBodyKey(at.Endpoint, q.Agent, body), tries > 0, q)
+	if fault != nil {
+		return fault
+	}
+	if q.Stream {
+		return s.stream(w, r, d, q, x)
+	}
+	select {
+	case <-x.done:
+	case <-r.Context().Done():
+		s.lose(x)
+		return nil
+	}
+	if x.fault != nil {
+		return x.fault
+	}
+	content, err := d.encode(q, x.answer)
+	if err != nil {
+		return s.gateway.unencodable(err)
+	}
+	if send(w, http.StatusOK, content) != nil {
+		s.lose(x)
+	}
+	return nil
+}
+
+// unencodable is the answer when a dialect cannot say an answer.
+func (g *Gateway) unencodable(err error) *apiError {
+	g.options.Log.Error("an answer cannot be encoded", "cause", err)
+	return &apiError{Status: http.StatusInternalServerError, Type: serverError, Code: "internal", Message: "the answer cannot be encoded", NoRetry: true}
+}
+
+// readBody reads a body within its bound.
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *apiError) {
+	control := http.NewResponseController(w)
+	control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxBody))
+	control.SetReadDeadline(time.Time{})
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, &apiError{
+			Status: http.StatusRequestEntityTooLarge, Type: invalidRequest, Code: "request_too_large", NoRetry: true,
+			Message: "the body has more than " + strconv.FormatInt(large.Limit, 10) + " bytes",
+		}
+	case err != nil:
+		return nil, invalid("", "the body cannot be read: %s", err)
+	}
+	return body, nil
+}
+
+// notFound is the answer for what is not there.
+func notFound(r *http.Request) *apiError {
+	return &apiError{
+		Status: http.StatusNotFound, Type: invalidRequest, Code: "not_found", NoRetry: true,
+		Message: "there is no " + r.Method + " " + clip(r.URL.Path) + " here",
+	}
+}
+
+// sendFault writes an error in a dialect's form.
+func sendFault(w http.ResponseWriter, form func(*apiError) []byte, e *apiError) {
+	if e.NoRetry {
+		w.Header().Set("X-Should-Retry", "false")
+	} else if e.Status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	send(w, e.Status, form(e)) // a client that is gone needs no error
+}
+
+// send writes a whole JSON answer.
+func send(w http.ResponseWriter, status int, content []byte) error {
+	control := http.NewResponseController(w)
+	control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+	w.WriteHeader(status)
+	if _, err := w.Write(content); err != nil {
+		return err
+	}
+	return control.Flush()
+}
