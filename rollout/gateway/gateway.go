@@ -153,12 +153,14 @@ func (g *Gateway) Close(ctx context.Context) error {
 		}
 		g.server.Close()
 	})
-	defer stop()
 	err := g.server.Shutdown(ctx)
 	for _, s := range open {
 		s.End()
 	}
 	g.handling.Wait()
+	if inTime := stop(); !inTime {
+		err = context.Cause(ctx)
+	}
 	if serving := <-g.served; !errors.Is(serving, http.ErrServerClosed) {
 		err = errors.Join(err, serving)
 	}
