@@ -5,13 +5,53 @@
 // The contract:
 //
 //  1. A Gateway listens on loopback for a whole node. Each rollout opens a Session, which a request names by the path
-//     (/rollout/ID/v1/…), by its API key or by a header. No request reaches another rollout's policy.
-//  2. Each dialect (Chat Completions, Responses, Completions, Messages) is a pair of pure functions: decode a body into
-//     a request, encode answers into bodies or events. What happens in between is the same for all of them.
+//     (/rollout/ID/v1/…), by its API key (Bearer or x-api-key) or by the header X-Lightswarm-Rollout. Ids and keys
+//     cannot be guessed. No request reaches another rollout's policy.
+//  2. Each dialect (Chat Completions, Responses, Completions, Messages) is a few pure functions: decode a body into a
+//     request, encode an answer into a body or events. What happens in between is the same for all of them.
 //  3. Unknown fields, unknown models and sampling parameters never fail a request. Sampling is the network's choice.
-//  4. A request that a client marks as a retry, with the same body, gets the answer of the first, or joins it while it
-//     runs. The same body without the mark is a new sample. A client that goes away does not end its call.
-//  5. Errors are JSON in the dialect's form, with the true status. After its end a session answers 409 with
-//     x-should-retry: false.
-//  6. Bodies are bounded before they are read. Shutting down waits for what runs, until the context ends.
+//  4. A request that a client marks as a retry (x-stainless-retry-count above 0), with the same body, gets the answer
+//     of the first, or joins it while it runs. The same body without the mark is a new sample. A client that goes away
+//     does not end its call: it is finished and recorded.
+//  5. Errors are JSON in the dialect's form, with the true status. Where trying again cannot help they carry
+//     x-should-retry: false: after the rollout's end (409 rollout_ended), when its calls are used up (409
+//     calls_exhausted), when the conversation leaves no room for a completion (400 context_length_exceeded). A failure
+//     of the engine is 503.
+//  6. Bodies are bounded before they are read, in size, depth and number. Ending a session waits for the calls that
+//     run; shutting down waits for all of them, until the context ends.
+//
+// # The agent's name
+//
+// A call is made as the role that the path (/rollout/ID/agent/NAME/v1/…), the header X-Lightswarm-Agent or the model id
+// (policy/NAME) names, in this order, else as the environment's first. A name that the environment lacks is an error.
+// Every other model id is the policy too: agents have gpt-4o written in them.
+//
+// # What an agent sees, and what is recorded
+//
+// A completion is recorded as it was sampled: it ends at a stop token or at the network's limit, which is what a
+// bundle can say and a verifier checks. What a request asks beyond that shortens only what the agent sees:
+//
+//	stop                        the text before it; the recorded completion is whole. Only the text of an answer is
+//	                            searched, not the arguments of its calls. Usage counts the tokens up to the stop
+//	max_tokens                  the text of so many tokens, with finish_reason length
+//	parallel_tool_calls: false  the first call
+//	tool_choice: none           the prompt lists no tools, and a call that is written all the same is text
+//	n                           so many calls of the rollout, one after the other; at most 16
+//
+// A message that was shortened comes back without its tokens: the next prompt says what the agent says, in text. One
+// that was not gets the tokens that it was sampled as, however a framework has written it anew (see history), so that
+// the next prompt continues what was sampled, exactly.
+//
+// Of a completion that is no message the agent sees the text, special tokens spelled out, with finish_reason stop.
+//
+// Nothing constrains what is sampled: tool_choice required or with a name, and response_format json_object or
+// json_schema, are passed on as demands that a policy may have learned to fulfil. An answer that does not fulfil them
+// is 400 with code unsupported; its call is recorded like any other. Of a schema it is only checked that the answer is
+// JSON. Answers are sampled whole before a stream's first delta. Sampling parameters are dropped: a bundle has no place
+// for them.
+//
+// # Rewards
+//
+// POST …/v1/reward {"reward": 0.5, "components": {"style": 1}} posts the agent's own judgement, the last one counts.
+// It is in the session's Summary; what it is worth is for whoever opened the session to decide.
 package gateway

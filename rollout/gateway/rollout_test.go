@@ -1,0 +1,216 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lightswarm/lightswarm/policy/base"
+	"github.com/lightswarm/lightswarm/policy/chat"
+	"github.com/lightswarm/lightswarm/policy/embedded"
+	"github.com/lightswarm/lightswarm/rollout"
+	"github.com/lightswarm/lightswarm/rollout/agent"
+	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/rollout/env/calc"
+	"github.com/lightswarm/lightswarm/rollout/gateway"
+	"github.com/lightswarm/lightswarm/wire"
+	"github.com/lightswarm/lightswarm/wire/bundle"
+)
+
+// foreign is an agent as others write them: it speaks Chat Completions over HTTP, and like the frameworks it writes
+// arguments anew, has empty texts for null, adds names and makes up its own ids for calls.
+type foreign struct {
+	gateway *gateway.Gateway
+	stats   chan gateway.Summary
+}
+
+type object = map[string]any
+
+func (f foreign) Run(ctx context.Context, llm agent.LLM, e env.Episode) (agent.Result, error) {
+	s, err := f.gateway.Open(ctx, gateway.SessionOptions{LLM: llm, Agents: []string{"solver"}})
+	if err != nil {
+		return agent.Result{}, err
+	}
+	defer func() { f.stats <- s.End() }()
+	var messages, tools []object
+	for _, m := range e.Messages() {
+		messages = append(messages, object{"role": m.Role, "content": []object{{"type": "text", "text": m.Content}}})
+	}
+	for _, t := range e.Tools() {
+		tools = append(tools, object{"type": "function", "function": object{
+			"name": t.Name, "description": t.Description, "parameters": json.RawMessage(t.Parameters),
+		}})
+	}
+	for turn := 0; ; turn++ {
+		said, finish, err := f.ask(ctx, s, object{"model": "gpt-4o", "temperature": 0, "messages": messages, "tools": tools})
+		switch {
+		case err != nil:
+			return agent.Result{}, err
+		case finish == "exhausted":
+			return agent.Result{End: agent.Exhausted}, nil
+		case finish == "length":
+			return agent.Result{End: agent.Cut}, nil
+		case finish == "stop":
+			return agent.Result{End: agent.Answered, Answer: said.Content}, nil
+		}
+		echo := object{"role": "assistant", "content": said.Content, "name": "model"}
+		var calls, results []object
+		for i, c := range said.ToolCalls {
+			id := fmt.Sprintf("mine-%d-%d", turn, i)
+			arguments := c.Arguments
+			var v any
+			if json.Unmarshal([]byte(arguments), &v) == nil {
+				b, err := json.MarshalIndent(v, "", " ")
+				if err != nil {
+					return agent.Result{}, err
+				}
+				arguments = string(b)
+			}
+			calls = append(calls, object{"id": id, "type": "function", "function": object{"name": c.Name, "arguments": arguments}})
+			result, err := e.Call(ctx, c.Name, c.Arguments)
+			if err != nil {
+				return agent.Result{}, &agent.EnvironmentError{Err: err}
+			}
+			results = append(results, object{"role": "tool", "tool_call_id": id, "name": c.Name, "content": result})
+		}
+		echo["tool_calls"] = calls
+		messages = append(append(messages, echo), results...)
+	}
+}
+
+// ask makes one call; finish is the answer's finish_reason, or "exhausted".
+func (f foreign) ask(ctx context.Context, s *gateway.Session, body object) (said chat.Message, finish string, err error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return said, "", err
+	}
+	q, err := http.NewRequestWithContext(ctx, "POST", "http://"+f.gateway.Address()+"/v1/chat/completions", bytes.NewReader(b))
+	if err != nil {
+		return said, "", err
+	}
+	q.Header.Set("Authorization", "Bearer "+s.Key())
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return said, "", err
+	}
+	defer r.Body.Close()
+	var answer struct {
+		Choices []struct {
+			Message struct {
+				Content   string
+				ToolCalls []struct {
+					Function struct{ Name, Arguments string }
+				} `json:"tool_calls"`
+			}
+			Finish string `json:"finish_reason"`
+		}
+		Error struct{ Message, Code string }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		return said, "", err
+	}
+	switch {
+	case answer.Error.Code == "calls_exhausted":
+		return said, "exhausted", nil
+	case r.StatusCode != http.StatusOK:
+		return said, "", fmt.Errorf("%d: %+v", r.StatusCode, answer.Error)
+	}
+	c := answer.Choices[0]
+	said.Content = c.Message.Content
+	for _, call := range c.Message.ToolCalls {
+		said.ToolCalls = append(said.ToolCalls, chat.ToolCall{Name: call.Function.Name, Arguments: call.Function.Arguments})
+	}
+	return said, c.Finish, nil
+}
+
+// TestForeignAgentsRecordTheSame runs groups with the built-in agent and with one behind the gateway, which wants the
+// same of the policy in its own words: the bundles are the same to the byte.
+func TestForeignAgentsRecordTheSame(t *testing.T) {
+	snapshot, err := base.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := embedded.New(embedded.Options{Threads: 1})
+	defer engine.Close()
+	if err := engine.Load(t.Context(), snapshot); err != nil {
+		t.Fatal(err)
+	}
+	session, err := engine.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	p, err := rollout.NewPolicy(0, snapshot, session, bundle.EngineExact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := env.NewSet(calc.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, err := env.Reference(calc.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := rollout.Network{
+		ID: wire.SumCID([]byte("gateway")), Environments: set,
+		Charter: &wire.Charter{
+			Environments: []wire.EnvironmentRef{reference},
+			Rollout:      wire.RolloutRules{GroupSize: 4, MaxCalls: 2, MaxCompletionTokens: 24, Sampling: wire.Sampling{Temperature: 1.7}},
+		},
+	}
+	g, err := gateway.Serve(gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const groups = 20
+	behind := network
+	stats := make(chan gateway.Summary, groups*4)
+	behind.Agent = foreign{g, stats}
+	peer := wire.NewKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))).Peer()
+	seen := map[string]int{}
+	for counter := range uint64(groups) {
+		want, err := rollout.RunGroup(t.Context(), &network, p, peer, counter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := rollout.RunGroup(t.Context(), &behind, p, peer, counter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b wire.CID) bool { return a == b })); diff != "" {
+			t.Fatalf("group %d (-built in +behind the gateway):\n%s", counter, diff)
+		}
+		for _, r := range got.Rollouts {
+			seen[r.Outcome.String()]++
+			for i := 1; i < len(r.Calls); i++ {
+				seen["later calls"]++
+				before := slices.Concat(r.Calls[i-1].Prompt, r.Calls[i-1].Completion)
+				if p := r.Calls[i].Prompt; len(p) < len(before) || !slices.Equal(p[:len(before)], before) {
+					t.Errorf("group %d: call %d does not continue what was sampled", counter, i)
+				}
+			}
+		}
+	}
+	if seen["scored"] == 0 || seen["later calls"] == 0 {
+		t.Errorf("nothing was tried: %v", seen)
+	}
+	t.Log(seen)
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := g.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if len(stats) != groups*4 {
+		t.Errorf("%d sessions ended", len(stats))
+	}
+}
