@@ -92,7 +92,7 @@ func (f foreign) ask(ctx context.Context, s *gateway.Session, body object) (said
 	if err != nil {
 		return said, "", err
 	}
-	q, err := http.NewRequestWithContext(ctx, "POST", "http://"+f.gateway.Address()+"/v1/chat/completions", bytes.NewReader(b))
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+f.gateway.Address()+"/v1/chat/completions", bytes.NewReader(b))
 	if err != nil {
 		return said, "", err
 	}

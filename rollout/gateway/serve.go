@@ -117,7 +117,7 @@ func (s *Session) serveCall(w http.ResponseWriter, r *http.Request, at route, d 
 	if err != nil {
 		return s.gateway.unencodable(err)
 	}
-	if send(w, http.StatusOK, content) != nil {
+	if !send(w, http.StatusOK, content) {
 		s.lose(x)
 	}
 	return nil
@@ -132,9 +132,14 @@ func (g *Gateway) unencodable(err error) *apiError {
 // readBody reads a body within its bound.
 func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *apiError) {
 	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Now().Add(bodyTimeout))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxBody))
-	control.SetReadDeadline(time.Time{})
+	err := control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	var body []byte
+	if err == nil {
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxBody))
+	}
+	if err == nil {
+		err = control.SetReadDeadline(time.Time{}) // a call may take as long as it takes
+	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -163,17 +168,26 @@ func sendFault(w http.ResponseWriter, form func(*apiError) []byte, e *apiError) 
 	} else if e.Status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
 	}
-	send(w, e.Status, form(e)) // a client that is gone needs no error
+	send(w, e.Status, form(e))
 }
 
-// send writes a whole JSON answer.
-func send(w http.ResponseWriter, status int, content []byte) error {
-	control := http.NewResponseController(w)
-	control.SetWriteDeadline(time.Now().Add(writeTimeout))
+// send writes a whole JSON answer, and says whether the client was there to take it.
+func send(w http.ResponseWriter, status int, content []byte) bool {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
-	w.WriteHeader(status)
-	if _, err := w.Write(content); err != nil {
+	return write(w, status, content) == nil
+}
+
+// write sends a piece of an answer now; status is its status if it is the first, else 0.
+func write(w http.ResponseWriter, status int, piece []byte) error {
+	control := http.NewResponseController(w)
+	if err := control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	if status != 0 {
+		w.WriteHeader(status)
+	}
+	if _, err := w.Write(piece); err != nil {
 		return err
 	}
 	return control.Flush()

@@ -191,7 +191,7 @@ func TestWhatTheLLMReports(t *testing.T) {
 				if got := r.content(t); got != c.want {
 					t.Errorf("text %q", got)
 				}
-				if finish := map[bool]string{true: "length", false: "stop"}[c.err == agent.ErrCut]; !strings.Contains(r.body, `"finish_reason":"`+finish+`"`) {
+				if finish := map[bool]string{true: "length", false: "stop"}[name == "cut"]; !strings.Contains(r.body, `"finish_reason":"`+finish+`"`) {
 					t.Errorf("%s", r.body)
 				}
 			} else if code := r.code(t); code != c.want {

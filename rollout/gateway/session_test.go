@@ -252,7 +252,7 @@ func TestStreamsStayAlive(t *testing.T) {
 	g := testGateway(t, Options{Keepalive: time.Millisecond})
 	llm := newGated()
 	s := open(t, g, llm)
-	q, err := http.NewRequestWithContext(t.Context(), "POST", s.BaseURL()+"/chat/completions", strings.NewReader(chatBody("hi", `"stream":true`)))
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.BaseURL()+"/chat/completions", strings.NewReader(chatBody("hi", `"stream":true`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestStreamsFail(t *testing.T) {
 	}
 	llm := newGated()
 	late := open(t, testGateway(t, Options{Keepalive: time.Millisecond}), llm)
-	q, err := http.NewRequestWithContext(t.Context(), "POST", late.BaseURL()+"/messages",
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, late.BaseURL()+"/messages",
 		strings.NewReader(`{"stream":true,"max_tokens":5,"messages":[{"role":"user","content":"hi"}]}`))
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 // so that nobody on the way takes the connection for dead. Nothing is written before the first of them or the answer:
 // a call that fails soon has its true status.
 func (s *Session) stream(w http.ResponseWriter, r *http.Request, d dialect, q *request, x *exchange) *apiError {
-	out := &eventWriter{w: w, control: http.NewResponseController(w)}
+	out := &eventWriter{w: w}
 	alive := time.NewTicker(s.gateway.options.Keepalive)
 	defer alive.Stop()
 	for working := true; working; {
@@ -49,9 +49,8 @@ func (s *Session) stream(w http.ResponseWriter, r *http.Request, d dialect, q *r
 
 // eventWriter writes server-sent events.
 type eventWriter struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	began   bool
+	w     http.ResponseWriter
+	began bool
 }
 
 // comment writes what clients skip.
@@ -67,20 +66,16 @@ func (o *eventWriter) events(events []event) error {
 	return nil
 }
 
-// write sends one piece now.
+// write sends one piece, with the header before the first.
 func (o *eventWriter) write(piece []byte) error {
-	if !o.began {
-		o.began = true
-		h := o.w.Header()
-		h.Set("Content-Type", "text/event-stream")
-		h.Set("Cache-Control", "no-cache")
-		o.w.WriteHeader(http.StatusOK)
+	if o.began {
+		return write(o.w, 0, piece)
 	}
-	o.control.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, err := o.w.Write(piece); err != nil {
-		return err
-	}
-	return o.control.Flush()
+	o.began = true
+	h := o.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	return write(o.w, http.StatusOK, piece)
 }
 
 // encode is the event on the wire. Data of several lines has a field for each.
