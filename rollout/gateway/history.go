@@ -38,22 +38,44 @@ func (h *history) add(conversation []chat.Message, message chat.Message, tokens 
 
 // attach returns the conversation with the tokens of those messages that the policy wrote. Of several that say the
 // same it takes the one with the same call ids, then one that was said in the same place, then one that is the same
-// to the letter, then the last.
+// to the letter, then the last. Messages that only together say what the policy wrote become one.
 func (h *history) attach(conversation []chat.Message) []chat.Message {
-	out := slices.Clone(conversation)
+	out := make([]chat.Message, 0, len(conversation))
 	var context [sha256.Size]byte
-	for i, m := range out {
+	for len(conversation) > 0 {
+		m, length := h.whole(conversation)
+		conversation = conversation[length:]
 		if m.Role == chat.Assistant && m.Tokens == nil {
 			best := -1
 			for _, s := range h.said[meaning(m)] {
 				if rank := s.rank(m, context); rank >= best {
-					best, out[i].Tokens = rank, s.tokens
+					best, m.Tokens = rank, s.tokens
 				}
 			}
 		}
 		context = extend(context, m)
+		out = append(out, m)
 	}
 	return out
+}
+
+// whole is the first message of a conversation, and how many of its messages say it. There are frameworks that make
+// of a text with calls a message for the text and one for the calls, or one for each call.
+func (h *history) whole(conversation []chat.Message) (m chat.Message, length int) {
+	const most = 1 + chat.MaxToolCalls // messages that one can fall into
+	joined, m, length := chat.Message{Role: chat.Assistant}, conversation[0], 1
+	for i, part := range conversation[:min(most, len(conversation))] {
+		if part.Role != chat.Assistant || part.Tokens != nil || i > 0 && part.Content != "" {
+			break
+		}
+		joined.Content += part.Content
+		joined.ToolCalls = append(joined.ToolCalls, part.ToolCalls...)
+		if i > 0 && len(h.said[meaning(joined)]) > 0 {
+			m, length = joined, i+1
+			m.ToolCalls = slices.Clone(joined.ToolCalls)
+		}
+	}
+	return m, length
 }
 
 func (s *saying) rank(m chat.Message, context [sha256.Size]byte) (rank int) {

@@ -105,3 +105,32 @@ func TestRetried(t *testing.T) {
 		t.Errorf("%d bodies are kept", len(e))
 	}
 }
+
+// What the policy wrote in one message comes back as several from some frameworks; what it wrote in several stays.
+func TestHistoryJoinsWhatFellApart(t *testing.T) {
+	text := says("Let me see.")
+	f := chat.Message{Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "f", Arguments: `{"x": 1}`}}}
+	g := chat.Message{Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "b", Name: "g", Arguments: `{}`}}}
+	whole := text
+	whole.ToolCalls = append(slices.Clone(f.ToolCalls), g.ToolCalls...)
+	var h history
+	h.add([]chat.Message{user("go")}, whole, []int32{1})
+	h.add([]chat.Message{user("go")}, f, []int32{2})
+	for name, c := range map[string]struct {
+		parts []chat.Message
+		want  [][]int32 // the tokens of the messages between the user's
+	}{
+		"as it was":            {[]chat.Message{whole}, [][]int32{{1}}},
+		"a text and its calls": {[]chat.Message{text, {Role: chat.Assistant, ToolCalls: whole.ToolCalls}}, [][]int32{{1}}},
+		"all apart":            {[]chat.Message{text, f, g}, [][]int32{{1}}},
+		"said apart":           {[]chat.Message{f, f}, [][]int32{{2}, {2}}},
+		"another order":        {[]chat.Message{text, g, f}, [][]int32{nil, nil, {2}}},
+		"a text after calls":   {[]chat.Message{f, text, g}, [][]int32{{2}, nil, nil}},
+	} {
+		conversation := append(append([]chat.Message{user("go")}, c.parts...), user("on"))
+		got := h.attach(conversation)
+		if got = got[1 : len(got)-1]; !slices.EqualFunc(got, c.want, func(m chat.Message, want []int32) bool { return slices.Equal(m.Tokens, want) }) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
