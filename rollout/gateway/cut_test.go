@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -94,7 +95,7 @@ func TestUnmet(t *testing.T) {
 	text := func(s string) choice { return choice{Message: says(s), Finish: finishStop} }
 	call := choice{Message: callsTools("{}"), Finish: finishToolCalls}
 	required, named := request{Choice: toolChoice{Kind: chooseRequired}}, request{Choice: toolChoice{chooseNamed, "calculator"}}
-	object, schema := request{Format: format{Kind: formatObject}}, request{Format: format{Kind: formatSchema}}
+	object, schema := request{Format: format{Kind: formatObject}}, request{Format: format{Kind: formatSchema, Schema: json.RawMessage(`{"type":"integer"}`)}}
 	for name, c := range map[string]struct {
 		request request
 		choice  choice
@@ -112,6 +113,7 @@ func TestUnmet(t *testing.T) {
 		"no JSON":            {object, text(`{"a":`), "response_format"},
 		"a call before JSON": {object, call, ""},
 		"a value":            {schema, text(`7`), ""},
+		"another value":      {schema, text(`"7"`), "response_format"},
 		"no value":           {schema, text(`seven`), "response_format"},
 	} {
 		fault := unmet(&c.request, c.choice)

@@ -20,9 +20,12 @@ func unmet(q *request, c choice) *apiError {
 	case q.Choice.Kind == chooseNamed && !onlyCalls(calls, q.Choice.Name):
 		return unsupported("tool_choice", "a call of %q was required, which this endpoint does not enforce, and the policy made none", q.Choice.Name)
 	case len(calls) > 0:
-	case q.Format.Kind == formatObject && !isObject(c.Message.Content),
-		q.Format.Kind == formatSchema && !json.Valid([]byte(c.Message.Content)):
-		return unsupported("response_format", "JSON was required, which this endpoint does not enforce, and the policy wrote something else")
+	case q.Format.Kind == formatObject && !isObject(c.Message.Content):
+		return unsupported("response_format", "a JSON object was required, which this endpoint does not enforce, and the policy wrote something else")
+	case q.Format.Kind == formatSchema:
+		if err := conforms(c.Message.Content, q.Format.Schema); err != nil {
+			return unsupported("response_format", "an answer by a schema was required, which this endpoint does not enforce, and the policy's is not: %s", err)
+		}
 	}
 	return nil
 }

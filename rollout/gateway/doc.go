@@ -46,8 +46,7 @@
 //
 // Nothing constrains what is sampled: tool_choice required or with a name, and response_format json_object or
 // json_schema, are passed on as demands that a policy may have learned to fulfil. An answer that does not fulfil them
-// is 400 with code unsupported; its call is recorded like any other. Of a schema it is only checked that the answer is
-// JSON. Answers are sampled whole before a stream's first delta. Sampling parameters are dropped: a bundle has no place
+// is 400 with code unsupported; its call is recorded like any other. Answers are sampled whole before a stream's first delta. Sampling parameters are dropped: a bundle has no place
 // for them.
 //
 // # Rewards
