@@ -83,12 +83,8 @@ func (s *Store) Announce(o Own) (signed []byte, err error) {
 	return signed, nil
 }
 
-// NextSequence is the sequence number of the node's next own announcement.
-func (s *Store) NextSequence() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.nextSequence
-}
+// NextSequence is above the sequence numbers of the node's own announcements that are durable.
+func (s *Store) NextSequence() uint64 { return s.visible().nextSequence }
 
 // PutAnnouncement keeps another peer's announcement, lazily, for those who ask for it. added is false if it is there
 // already. The caller has verified it.
@@ -127,13 +123,21 @@ func (t *transaction) pruneArrivals() error {
 }
 
 // Announcements returns up to limit announcements of a peer, signed, with sequence from or above, ascending. The peer
-// may be the node itself.
+// may be the node itself; of its announcements, those are left out that are not durable yet.
 func (s *Store) Announcements(peer wire.PeerID, from uint64, limit int) ([][]byte, error) {
 	if limit <= 0 || len(peer) > 255 {
 		return nil, nil
 	}
+	end := after(key(tagAnnouncement, peerField(peer)))
+	if peer == s.self {
+		next := s.visible().nextSequence
+		if from >= next {
+			return nil, nil
+		}
+		end = announcementKey(peer, next)
+	}
 	var list [][]byte
-	err := scan(s.db, announcementKey(peer, from), after(key(tagAnnouncement, peerField(peer))), func(_, v []byte) (bool, error) {
+	err := scan(s.db, announcementKey(peer, from), end, func(_, v []byte) (bool, error) {
 		list = append(list, append([]byte{}, v...))
 		return len(list) < limit, nil
 	})

@@ -135,9 +135,7 @@ func TestConcurrentChangesShareSyncs(t *testing.T) {
 	for i := 1; i < writers; i++ {
 		running.Go(func() { announce(t, s, i, 0, nil) })
 	}
-	for s.NextSequence() < writers {
-		runtime.Gosched()
-	}
+	awaitApplied(s, records{nextSequence: writers})
 	close(release)
 	running.Wait()
 	armed.Store(false)
@@ -146,6 +144,64 @@ func TestConcurrentChangesShareSyncs(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A record is seen by nobody before it is durable: a node that forgot one which others have would be taken for an old copy.
+func TestUnsyncedRecordsAreNotShown(t *testing.T) {
+	var armed atomic.Bool
+	started, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if armed.Load() && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+			once.Do(func() { close(started) })
+			<-release
+		}
+		return nil
+	}))
+	s := openOn(t, fs, 1<<20)
+	announce(t, s, 0, 0, nil)
+	must(t, s.PutRelease(0, []byte("release 0")))
+	shown := func() string {
+		announcements, err := s.Announcements(self, 0, 10)
+		releases, releasesErr := s.Releases(0, 10)
+		must(t, err, releasesErr)
+		return fmt.Sprintf("%d: %q, %d: %q", s.NextSequence(), announcements, s.Head(), releases)
+	}
+	before := shown()
+
+	armed.Store(true)
+	var running sync.WaitGroup
+	running.Go(func() { announce(t, s, 1, 0, nil) })
+	running.Go(func() {
+		if err := s.PutRelease(1, []byte("release 1")); err != nil {
+			t.Error(err)
+		}
+	})
+	<-started
+	awaitApplied(s, records{nextSequence: 2, nextVersion: 2})
+	if got := shown(); got != before {
+		t.Errorf("before the sync readers see %s, want %s", got, before)
+	}
+	close(release)
+	running.Wait()
+	want := `2: ["announcement 0" "announcement 1"], 1: ["release 0" "release 1"]`
+	if got := shown(); got != want {
+		t.Errorf("after the sync readers see %s, want %s", got, want)
+	}
+	must(t, s.Close())
+}
+
+// awaitApplied waits until changes are applied, be they durable or not.
+func awaitApplied(s *Store, want records) {
+	for {
+		s.mu.Lock()
+		got := s.records
+		s.mu.Unlock()
+		if got.nextSequence >= want.nextSequence && got.nextVersion >= want.nextVersion {
+			return
+		}
+		runtime.Gosched()
 	}
 }
 

@@ -19,10 +19,12 @@
 //  2. A change is made wholly or not at all, also across the kinds above: [Store.Announce] stores a bundle, pins it,
 //     and takes the announcement's sequence number in one batch; [Learner.Commit] replaces the checkpoint, marks what
 //     was consumed and adds the release in one batch.
-//  3. Concurrent durable changes share a sync of the log.
-//  4. Once the disk fails a write, the store takes no more changes ([ErrFailed]): nothing is confirmed that might be lost.
+//  3. What members are told of is durable: [Store.Head], [Store.Releases], [Store.NextSequence], and [Store.Announcements]
+//     of the node itself, leave out a record until it is. So no crash makes a node forget one that others have.
+//  4. Concurrent durable changes share a sync of the log.
+//  5. Once the disk fails a write, the store takes no more changes ([ErrFailed]): nothing is confirmed that might be lost.
 //     So it is once it meets damage ([ErrCorrupt]), which is an error for whoever reads what is damaged.
-//  5. Every method is safe for concurrent use, and none may be called after Close.
+//  6. Every method is safe for concurrent use, and none may be called after Close.
 //
 // A database belongs to one network (see [Store.Bind]) and has a schema number; a newer one is refused with
 // [SchemaError], never misread.

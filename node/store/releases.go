@@ -14,7 +14,7 @@ func (s *Store) loadReleases() error {
 	if err != nil || k == nil {
 		return err
 	}
-	s.head, s.hasHead = binary.BigEndian.Uint64(k[1:]), true
+	s.nextVersion = binary.BigEndian.Uint64(k[1:]) + 1
 	return nil
 }
 
@@ -39,9 +39,7 @@ func (t *transaction) putRelease(version uint64, signed []byte) error {
 		return nil
 	}
 	t.put(releaseKey, signed)
-	if !t.hasHead || version > t.head {
-		t.head, t.hasHead = version, true
-	}
+	t.nextVersion = max(t.nextVersion, version+1)
 	return nil
 }
 
@@ -50,22 +48,23 @@ func (s *Store) Release(version uint64) (signed []byte, ok bool, err error) {
 	return get(s.db, key(tagRelease, uint64Field(version)))
 }
 
-// Releases returns up to limit releases' signed bytes of version from or above, ascending.
+// Releases returns up to limit releases' signed bytes of version from or above, ascending. It leaves out what is not
+// durable yet.
 func (s *Store) Releases(from uint64, limit int) ([][]byte, error) {
 	var list [][]byte
 	if limit <= 0 {
 		return nil, nil
 	}
-	err := scan(s.db, key(tagRelease, uint64Field(from)), after(key(tagRelease)), func(_, v []byte) (bool, error) {
+	end := s.visible().nextVersion
+	if from >= end {
+		return nil, nil
+	}
+	err := scan(s.db, key(tagRelease, uint64Field(from)), key(tagRelease, uint64Field(end)), func(_, v []byte) (bool, error) {
 		list = append(list, append([]byte{}, v...))
 		return len(list) < limit, nil
 	})
 	return list, err
 }
 
-// Head is the newest version with a release, 0 if there is none.
-func (s *Store) Head() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.head
-}
+// Head is the newest version with a durable release, 0 if there is none.
+func (s *Store) Head() uint64 { return max(s.visible().nextVersion, 1) - 1 }

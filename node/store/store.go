@@ -42,6 +42,8 @@ type Store struct {
 	mu sync.Mutex
 	// The state below follows from the database and is kept in memory because each change needs it. Guarded by mu.
 	state
+	// shown are the records that are durable. Guarded by mu.
+	shown  records
 	failed *failure
 }
 
@@ -55,15 +57,21 @@ type bounds struct {
 
 // state is what changes with a transaction and is adopted when that is applied.
 type state struct {
-	blockBytes   int64
-	nextOrder    uint64 // of blocks
-	nextArrival  uint64 // of other peers' announcements
-	arrivals     int    // how many of those are kept
-	cursors      int    // how many are kept
+	blockBytes  int64
+	nextOrder   uint64 // of blocks
+	nextArrival uint64 // of other peers' announcements
+	arrivals    int    // how many of those are kept
+	cursors     int    // how many are kept
+	nextDraw    uint64
+	records
+}
+
+// records says which signed records there are that the node answers for: its own announcements, and releases. Others see
+// none before it is durable. If a crash took back one that a member has already, the node would make another one in its
+// place, and be taken for an old copy of itself.
+type records struct {
 	nextSequence uint64 // of own announcements
-	nextDraw     uint64
-	head         uint64
-	hasHead      bool
+	nextVersion  uint64 // above the newest release, 0 if there is none
 }
 
 // Open opens or creates the database.
@@ -153,6 +161,7 @@ func (s *Store) start() error {
 			return err
 		}
 	}
+	s.show(s.records) // What opening found in the log, it has moved to tables.
 	return nil
 }
 

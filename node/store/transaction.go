@@ -36,9 +36,26 @@ func (s *Store) update(d durability, build func(*transaction) error) (err error)
 	if d == durable {
 		if err = t.SyncWait(); err != nil {
 			err = s.fail(fmt.Errorf("sync database: %w", err))
+		} else {
+			s.show(t.records)
 		}
 	}
 	return errors.Join(err, t.Close())
+}
+
+// show lets readers see the node's own records up to those of a change that is durable. What was applied before it is
+// durable as well, since the log is written in order.
+func (s *Store) show(r records) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shown = records{max(s.shown.nextSequence, r.nextSequence), max(s.shown.nextVersion, r.nextVersion)}
+}
+
+// visible is what readers may see.
+func (s *Store) visible() records {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown
 }
 
 // fail makes the store refuse every later change.
