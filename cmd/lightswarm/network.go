@@ -25,6 +25,8 @@ type createdNetwork struct {
 	Name    string `json:"name"`
 	Peer    string `json:"peer"`
 	Data    string `json:"data"`
+	// Train is the command that runs its learner on this machine.
+	Train string `json:"train"`
 	// Join is the command that makes another machine a rollout node, while the learner runs.
 	Join string `json:"join"`
 
@@ -125,6 +127,7 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 	if err != nil {
 		return nameFlag(err)
 	}
+	created.Train = "lightswarm learn --data " + created.Data
 	if err := remember(folder, remembered{"listen", "The addresses that the join command names.", loaded.P2P.Listen}); err != nil {
 		return err
 	}
@@ -134,7 +137,7 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 	return p.print(created, func(w io.Writer) {
 		fmt.Fprintf(w, "network  %s (%s)\n", created.Network, created.Name)
 		fmt.Fprintf(w, "learner  %s\n", created.Peer)
-		fmt.Fprintf(w, "train    lightswarm learn --data %s\n", created.Data)
+		fmt.Fprintf(w, "train    %s\n", created.Train)
 		fmt.Fprintf(w, "join     %s\n", created.Join)
 	})
 }

@@ -60,11 +60,12 @@ func (p *program) testnet() *cobra.Command {
 		Use:   "testnet",
 		Short: "Run a whole network on this machine and watch a policy learn",
 		Long: `Found a network, run one learner and some rollout nodes on this machine, and train the built-in policy until the
-evaluations on held-out tasks reach the target, three in a row unless --hold says how many. The nodes run the code that nodes on the internet run.
+evaluations on held-out tasks reach the target, three in a row unless --hold says how many. The nodes run the code that
+nodes on the internet run.
 
 The run folder gets report.html, the same figures as report.json, and the nodes' log.`,
 		Example: `  lightswarm testnet
-  lightswarm testnet --nodes 2 --seed 7 --steps 20 --json
+  lightswarm testnet --nodes 2 --seed 7 --json
   lightswarm testnet --processes --dir /tmp/run1`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -156,7 +157,7 @@ func (p *program) runTestnet(ctx context.Context, o testnet.Options, plain bool)
 	case result.TimedOut && !result.Reached:
 		return &exitError{exitTarget, fmt.Errorf("the target was not reached within --timeout %s", o.Timeout)}
 	case !result.Reached:
-		return &exitError{exitTarget, fmt.Errorf("held-out success did not stay at %g", r.Target)}
+		return &exitError{exitTarget, fmt.Errorf("the run ended (%s) before %d evaluations in a row reached %g", r.End, o.Settings.Learner.Hold, r.Target)}
 	}
 	return nil
 }
