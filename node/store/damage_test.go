@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -120,6 +123,25 @@ func TestOpenOnFullDisk(t *testing.T) {
 	if !errors.Is(err, ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("Open returned %v and %v, want ErrFailed that wraps ENOSPC", s, err)
 	}
+}
+
+// Work in the background that fails is told to whoever opens, also if the damage itself was noted before, and is not tried
+// again at once.
+func TestBackgroundErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed, broken := &failure{log: slog.New(slog.DiscardHandler)}, make(chan struct{}, 1)
+		l := listener(failed, broken)
+		damage := failed.damaged("a file")
+		begin := time.Now()
+		l.BackgroundError(damage)
+		l.BackgroundError(damage)
+		if got := time.Since(begin); got != 2*retryPause {
+			t.Errorf("two tries took %v, want %v", got, 2*retryPause)
+		}
+		if len(broken) != 1 || failed.why() != damage {
+			t.Errorf("told %d times of %v, want once of %v", len(broken), failed.why(), damage)
+		}
+	})
 }
 
 // change changes every file with some part of a name; a nil function removes it.

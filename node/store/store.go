@@ -112,23 +112,11 @@ func Open(o Options) (*Store, error) {
 
 // openDatabase opens pebble. failed is set when, then or later, something goes wrong that no caller is told of.
 //
-// Without listeners, pebble ends the process or hangs when it meets damage, and tries again for ever, without a pause,
-// what it cannot write in the background. It also does so while it opens, and has no way to be told to stop: then the
-// goroutine that opens is left behind, and closes the database if it is ever done.
+// Pebble tries again for ever what fails in the background. It also does so while it opens, and has no way to be told to
+// stop: then the goroutine that opens is left behind, and closes the database if it is ever done.
 func openDatabase(o Options, options *pebble.Options, failed *failure) (*pebble.DB, error) {
-	broken := make(chan error, 1)
-	options.EventListener = &pebble.EventListener{
-		DataCorruption: func(i pebble.DataCorruptionInfo) {
-			_ = failed.damaged(fmt.Sprint(i.Details)) // Whoever reads it is told by pebble.
-		},
-		BackgroundError: func(err error) {
-			if !failed.set(fmt.Errorf("%w: %w", ErrFailed, err)) {
-				return
-			}
-			o.Log.Warn("the database failed in the background", "error", err)
-			broken <- err
-		},
-	}
+	broken := make(chan struct{}, 1)
+	options.EventListener = listener(failed, broken)
 	type result struct {
 		db  *pebble.DB
 		err error
@@ -141,13 +129,39 @@ func openDatabase(o Options, options *pebble.Options, failed *failure) (*pebble.
 	select {
 	case r := <-opened:
 		return r.db, r.err
-	case err := <-broken:
+	case <-broken:
 		go func() {
 			if r := <-opened; r.err == nil {
 				_ = r.db.Close() // Nobody uses it.
 			}
 		}()
-		return nil, fmt.Errorf("%w: %w", ErrFailed, err)
+		return nil, failed.why()
+	}
+}
+
+// retryPause is the least time between two tries at what fails in the background.
+const retryPause = 100 * time.Millisecond
+
+// listener sets failed by what pebble has to tell, and puts an element into broken, which has capacity 1, when work in the
+// background failed. Without a listener, pebble ends the process or hangs when it meets damage.
+//
+// Pebble tries again without a pause, which keeps a processor busy for as long as the disk is full or damaged. It waits
+// for its listener, though, and holds the lock of background work meanwhile, which no reader needs.
+func listener(failed *failure, broken chan<- struct{}) *pebble.EventListener {
+	return &pebble.EventListener{
+		DataCorruption: func(i pebble.DataCorruptionInfo) {
+			_ = failed.damaged(fmt.Sprint(i.Details)) // Whoever reads it is told by pebble.
+		},
+		BackgroundError: func(err error) {
+			if failed.set(fmt.Errorf("%w: %w", ErrFailed, err)) {
+				failed.log.Warn("the database failed in the background", "error", err)
+			}
+			select {
+			case broken <- struct{}{}:
+			default: // Told already.
+			}
+			time.Sleep(retryPause)
+		},
 	}
 }
 
