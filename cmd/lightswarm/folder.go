@@ -41,13 +41,23 @@ func networkOf(path string) (network wire.CID, ok bool, err error) {
 	return network, ok, err
 }
 
-// clearUnfinished removes the database of a network whose founding was interrupted before anybody was told of it: no
-// settings were written, which comes last, no node has run, and nothing was released. The identity stays.
+// finishFounding marks the founding of a data folder's network as complete: from here on people may know of it.
+func finishFounding(path string) error {
+	return inStore(path, func(_ *config.Folder, s *store.Store) error { return s.SetFounded() })
+}
+
+// clearUnfinished removes the database of a network whose founding was interrupted before anybody was told of it: it is not
+// marked as complete. Where a program that knew no such mark founded, there are settings, or a node has run, or something
+// was released. The identity stays.
 func clearUnfinished(path string) error {
 	unfinished := false
 	err := inStore(path, func(f *config.Folder, s *store.Store) error {
+		founded, err := s.Founded()
+		if err != nil {
+			return err
+		}
 		_, released, err := s.Release(s.Head())
-		unfinished = !released && !exists(f.ConfigFile()) && !exists(f.ListenFile())
+		unfinished = !founded && !released && !exists(f.ConfigFile()) && !exists(f.ListenFile())
 		return err
 	})
 	if err != nil || !unfinished {

@@ -107,8 +107,8 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 	if err != nil {
 		return usage(err)
 	}
-	// Nothing is written before everything that can be wrong was looked at. A founding that was interrupted before the
-	// settings were written has told nobody of its network, and is done anew.
+	// Nothing is written before everything that can be wrong was looked at. A founding that was interrupted has told
+	// nobody of its network, and is done anew.
 	if err := clearUnfinished(folder); err != nil {
 		return err
 	}
@@ -129,6 +129,9 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 	}
 	created.Train = "lightswarm learn --data " + created.Data
 	if err := remember(folder, remembered{"listen", "The addresses that the join command names.", loaded.P2P.Listen}); err != nil {
+		return err
+	}
+	if err := finishFounding(folder); err != nil {
 		return err
 	}
 	if reach := reachOf(created.addresses); reach != "" {

@@ -23,6 +23,7 @@ var (
 	sequenceKey = key(tagMeta, []byte("sequence")) // next of own announcements, u64
 	drawKey     = key(tagMeta, []byte("draw"))     // next draw counter, u64
 	peersKey    = key(tagMeta, []byte("peers"))    // JSON list of addresses
+	foundedKey  = key(tagMeta, []byte("founded"))  // there once the founding is complete
 )
 
 // SchemaError says that a newer program wrote the database.
@@ -106,6 +107,17 @@ func (s *Store) Bind(network wire.CID, blocks map[wire.CID][]byte) error {
 		return t.putPinned(NetworkSet, blocks)
 	})
 }
+
+// SetFounded notes durably that the founding of the network is complete, so that people may be told of it.
+func (s *Store) SetFounded() error {
+	return s.update(durable, func(t *transaction) error {
+		t.put(foundedKey, nil)
+		return nil
+	})
+}
+
+// Founded says whether SetFounded was called.
+func (s *Store) Founded() (bool, error) { return has(s.db, foundedKey) }
 
 // Network is the network that the database is bound to; ok is false before Bind.
 func (s *Store) Network() (network wire.CID, ok bool, err error) {
