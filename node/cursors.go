@@ -24,6 +24,8 @@ const (
 type cursors struct {
 	store *store.Store
 
+	// mu is held over the store, so that a peer's cursors get there in order. The store does not wait for the disk with
+	// them: they are kept lazily.
 	mu     sync.Mutex
 	byPeer *roster[*cursor] // guarded by mu
 }

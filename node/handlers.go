@@ -2,12 +2,11 @@ package node
 
 import (
 	"context"
-	"slices"
-	"time"
-
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/p2p/gossip"

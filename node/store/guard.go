@@ -47,9 +47,12 @@ func (g guard) Open(name string, options ...vfs.OpenOption) (vfs.File, error) {
 }
 
 // The layout of pebble's value files: blocks, an index block and a footer. Each block ends with one byte that names its
-// compression and the checksum of all before; pebble reads blocks whole. The footer begins with the checksum of its rest,
+// compression and the checksum of all before. The footer begins with the checksum of its rest,
 // ends with a mark, and has in between: index offset u64, index length u64, checksum kind u8, format u8, file number u64.
 // The database's format version, which Open sets, keeps it so.
+//
+// That every read but the footer's is of one whole block is no part of the format: it is how pebble 2 reads. A pebble that
+// read parts of blocks, or several at once, would make sound files look damaged. To be checked again with each upgrade.
 const (
 	valueSuffix    = ".blob"
 	valueMark      = "\xf0\x9f\xaa\xb3\xf0\x9f\xa6\x80"
