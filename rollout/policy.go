@@ -62,6 +62,7 @@ type Release struct {
 type PolicySource interface {
 	// Acquire returns the newest release whose policy is ready, pinned. It blocks until there is one.
 	Acquire(ctx context.Context) (Release, error)
-	// Wait returns nil as soon as Acquire would return a version above this one, or the context's error.
+	// Wait returns nil as soon as Acquire would return a version above this one, or the context's error. Any other error,
+	// also of a deadline of its own, ends the worker.
 	Wait(ctx context.Context, version uint64) error
 }

@@ -246,13 +246,13 @@ func (w *Worker) wait(ctx context.Context, version uint64, s step, p *pacer) (ex
 		defer cancel()
 	}
 	for {
-		err := w.waitOnce(waiting, version, len(p.todo) > 0)
+		late, err := w.waitOnce(waiting, version, len(p.todo) > 0)
 		switch {
 		case err == nil:
 			return false, nil
 		case ctx.Err() != nil:
 			return false, context.Cause(ctx)
-		case !errors.Is(err, context.DeadlineExceeded):
+		case !late: // A deadline of the source's own is a failure of the source.
 			return false, fmt.Errorf("wait for a release after version %d: %w", version, err)
 		case waiting.Err() != nil:
 			return true, nil
@@ -262,14 +262,16 @@ func (w *Worker) wait(ctx context.Context, version uint64, s step, p *pacer) (ex
 	}
 }
 
-// waitOnce waits for a version above this one, no longer than claimInterval if there are claims to look at.
-func (w *Worker) waitOnce(ctx context.Context, version uint64, claims bool) error {
+// waitOnce waits for a version above this one, no longer than claimInterval if there are claims to look at. late says that
+// the wait ended by its own deadline or that of ctx.
+func (w *Worker) waitOnce(ctx context.Context, version uint64, claims bool) (late bool, err error) {
 	if claims {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, claimInterval)
 		defer cancel()
 	}
-	return w.Policies.Wait(ctx, version)
+	err = w.Policies.Wait(ctx, version)
+	return ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded), err
 }
 
 // finish runs a piece of work and hands its bundle over.

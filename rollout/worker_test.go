@@ -373,6 +373,33 @@ func TestWorkerEndsWhenAnInterfaceFails(t *testing.T) {
 	})
 }
 
+// impatientPolicies is a source that fails by a deadline of its own.
+type impatientPolicies struct{ *fakePolicies }
+
+func (impatientPolicies) Wait(context.Context, uint64) error {
+	return fmt.Errorf("ask a server: %w", context.DeadlineExceeded)
+}
+
+// A source's own deadline is a failure, not the end of the worker's patience, and must not be asked for again at once.
+func TestWorkerEndsWhenWaitingFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, policies := newFakeStore(), newFakePolicies()
+		policies.publish(version(0))
+		w, err := NewWorker(WorkerConfig{
+			Peer: testPeer(), Network: calcNetwork(t), Policies: impatientPolicies{policies},
+			Announcer: store, Counters: store, Evaluations: store,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := w.Run(ctx); err == nil || !strings.Contains(err.Error(), "wait for a release after version 0: ask a server") {
+			t.Errorf("Run = %v", err)
+		}
+	})
+}
+
 func TestNewWorkerNeedsTheCharterEnvironments(t *testing.T) {
 	n := calcNetwork(t)
 	empty, err := env.NewSet()
