@@ -34,7 +34,8 @@ type Options struct {
 	Window int
 	// Stall is how long a peer may send nothing while an answer is due; the default is 15 s.
 	Stall time.Duration
-	// Attempt is how long a fetch waits for one peer before it asks the next; the default is 60 s.
+	// Attempt is how long a fetch waits for one peer before it asks the next; the default is what the largest block may
+	// take after a Stall, about 90 s.
 	Attempt time.Duration
 	// Idle is how long an unused stream is kept; the default is 60 s.
 	Idle time.Duration
@@ -81,7 +82,7 @@ type Stats struct {
 func New(h host.Host, store Store, opts Options) *Exchange {
 	setDefault(&opts.Window, 64)
 	setDefault(&opts.Stall, 15*time.Second)
-	setDefault(&opts.Attempt, time.Minute)
+	setDefault(&opts.Attempt, opts.Stall+transferTime(wire.MaxBlockBytes))
 	setDefault(&opts.Idle, time.Minute)
 	setDefault(&opts.MaxPeers, 16)
 	if opts.Members == nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -299,6 +300,32 @@ func TestManyBlocksShareOneStream(t *testing.T) {
 		}
 		if n := len(b.hosts[0].Network().ConnsToPeer(b.hosts[1].ID())[0].GetStreams()); n > 6 {
 			t.Errorf("%d streams are open", n)
+		}
+	})
+}
+
+// The largest block arrives in one attempt from a peer as slow as a transfer may be.
+func TestSlowestPeerIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 2)
+		defer b.close()
+		data := blockOf(wire.MaxBlockBytes, 1)
+		hostile(b, 1, func(_ wire.BlockRequest, s network.Stream) {
+			time.Sleep(10 * time.Second)
+			writeHeader(s, wire.BlockHeader{Found: true, Bytes: uint32(len(data))})
+			for part := range slices.Chunk(data, 16<<10) {
+				time.Sleep(time.Second)
+				if _, err := s.Write(part); err != nil {
+					return
+				}
+			}
+			hold(s)
+		})
+		x, _ := b.fetcher(block.Options{})
+		defer x.Close()
+		got, err := x.Fetch(t.Context(), wire.SumCID(data), []wire.PeerID{b.hint(1)}, 0)
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("fetch: %v", err)
 		}
 	})
 }
