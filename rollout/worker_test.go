@@ -382,7 +382,7 @@ func (impatientPolicies) Wait(context.Context, uint64) error {
 
 // A source's own deadline is a failure, not the end of the worker's patience, and must not be asked for again at once.
 func TestWorkerEndsWhenWaitingFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		store, policies := newFakeStore(), newFakePolicies()
 		policies.publish(version(0))
 		w, err := NewWorker(WorkerConfig{

@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -128,7 +128,7 @@ func TestOpenOnFullDisk(t *testing.T) {
 // Work in the background that fails is told to whoever opens, also if the damage itself was noted before, and is not tried
 // again at once.
 func TestBackgroundErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		failed, broken := &failure{log: slog.New(slog.DiscardHandler)}, make(chan struct{}, 1)
 		l := listener(failed, broken)
 		damage := failed.damaged("a file")

@@ -306,7 +306,7 @@ func TestManyBlocksShareOneStream(t *testing.T) {
 
 // The largest block arrives in one attempt from a peer as slow as a transfer may be.
 func TestSlowestPeerIsWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
 		b := newBench(t, 2)
 		defer b.close()
 		data := blockOf(wire.MaxBlockBytes, 1)
