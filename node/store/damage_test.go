@@ -138,7 +138,7 @@ func TestBackgroundErrors(t *testing.T) {
 		if got := time.Since(begin); got != 2*retryPause {
 			t.Errorf("two tries took %v, want %v", got, 2*retryPause)
 		}
-		if len(broken) != 1 || failed.why() != damage {
+		if len(broken) != 1 || !errors.Is(failed.why(), damage) {
 			t.Errorf("told %d times of %v, want once of %v", len(broken), failed.why(), damage)
 		}
 	})

@@ -160,7 +160,7 @@ func listener(failed *failure, broken chan<- struct{}) *pebble.EventListener {
 			case broken <- struct{}{}:
 			default: // Told already.
 			}
-			time.Sleep(retryPause)
+			time.Sleep(retryPause) //nolint:forbidigo // Pebble gives its listener nothing to wait for.
 		},
 	}
 }
