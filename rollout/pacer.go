@@ -47,9 +47,9 @@ type pacer struct {
 	started bool
 	version uint64
 	final   bool
-	// todo is what is left of the evaluation of version measures; ready is the first of it that is to be run now, or
+	// due is what is left of the evaluation of version measures; ready is the first of it that is to be run now, or
 	// its length. With insist set, claims count for nothing there.
-	todo     []step
+	due      []step
 	measures uint64
 	ready    int
 	insist   bool
@@ -65,13 +65,13 @@ func (p *pacer) take(r Release) bool {
 		return true
 	}
 	if r.Evaluate || r.Final {
-		if len(p.todo) > 0 {
+		if len(p.due) > 0 {
 			p.insist = true
 			return false
 		}
 		for _, block := range p.order(r.Version) {
 			for _, purpose := range []wire.Purpose{wire.PurposeEvaluateSampled, wire.PurposeEvaluateGreedy} {
-				p.todo = append(p.todo, step{action: actEvaluate, purpose: purpose, block: uint64(block)})
+				p.due = append(p.due, step{action: actEvaluate, purpose: purpose, block: uint64(block)})
 			}
 		}
 		p.measures = r.Version
@@ -88,8 +88,8 @@ func (p *pacer) take(r Release) bool {
 
 // measuring looks at the claims and reports whether a block is to be measured now, on version measures.
 func (p *pacer) measuring(claim claimFunc) bool {
-	left, ready := p.todo[:0], -1
-	for _, s := range p.todo {
+	left, ready := p.due[:0], -1
+	for _, s := range p.due {
 		c := claim(p.measures, s.purpose, s.block)
 		if c == Settled {
 			continue
@@ -99,7 +99,7 @@ func (p *pacer) measuring(claim claimFunc) bool {
 		}
 		left = append(left, s)
 	}
-	p.todo, p.ready = left, ready
+	p.due, p.ready = left, ready
 	if ready < 0 {
 		p.ready = len(left)
 	}
@@ -111,10 +111,10 @@ func (p *pacer) measuring(claim claimFunc) bool {
 // something under the release that was taken.
 func (p *pacer) next() step {
 	switch {
-	case p.ready < len(p.todo):
-		s := p.todo[p.ready]
-		p.todo = slices.Delete(p.todo, p.ready, p.ready+1)
-		p.ready = len(p.todo)
+	case p.ready < len(p.due):
+		s := p.due[p.ready]
+		p.due = slices.Delete(p.due, p.ready, p.ready+1)
+		p.ready = len(p.due)
 		return s
 	case p.final:
 		return step{action: actIdle}

@@ -106,7 +106,7 @@ func (w *Worker) loop(ctx context.Context, start func(func() error)) error {
 				continue
 			}
 			switch {
-			case len(p.todo) == 0:
+			case len(p.due) == 0:
 				measured.drop()
 				measured = nil
 			case measured == nil || measured.Version != p.measures:
@@ -246,7 +246,7 @@ func (w *Worker) wait(ctx context.Context, version uint64, s step, p *pacer) (ex
 		defer cancel()
 	}
 	for {
-		late, err := w.waitOnce(waiting, version, len(p.todo) > 0)
+		late, err := w.waitOnce(waiting, version, len(p.due) > 0)
 		switch {
 		case err == nil:
 			return false, nil
