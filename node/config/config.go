@@ -71,6 +71,8 @@ type Rollout struct {
 	Threads int
 	// Timeout ends a rollout that takes longer; 0 means never. It never changes one that ends in time.
 	Timeout time.Duration
+	// Agent is the program that plays the rollouts.
+	Agent Agent
 }
 
 // Learner says how a learner trains and when it stops. Package learner explains each term.
@@ -130,7 +132,7 @@ func Default() Config {
 		},
 		Store:   Store{MaxBlockBytes: 4 << 30},
 		API:     API{Address: "127.0.0.1:0"},
-		Rollout: Rollout{Timeout: 5 * time.Minute},
+		Rollout: Rollout{Timeout: 5 * time.Minute, Agent: Agent{Grace: 2 * time.Second}},
 		Learner: Learner{
 			Groups:        32,
 			Patience:      20 * time.Second,

@@ -5,7 +5,8 @@
 //  1. the defaults of [Default];
 //  2. the TOML file, normally config.toml in the data folder;
 //  3. environment variables, LIGHTSWARM_ followed by the key with dots as underscores;
-//  4. command-line flags, the key with hyphens for dots and underscores, and without "p2p.".
+//  4. command-line flags, the key with hyphens for dots and underscores, without "p2p." and
+//     the "rollout." of "rollout.agent."; the command of the agent is --agent.
 //
 // One table, in fields.go, names every key once; the file, the variables, the flags and the listing of `config show`
 // all follow from it. [Load] remembers where each value came from. An unknown key is an error that suggests the

@@ -31,6 +31,12 @@ func (c *Config) fields() []field {
 		{"rollout.slots", "calls that the engine runs together; 0 is 64", intValue(&c.Rollout.Slots)},
 		{"rollout.threads", "processors that the engine uses; 0 is all", intValue(&c.Rollout.Threads)},
 		{"rollout.timeout", "end a rollout that takes longer; 0 is never", durationValue(&c.Rollout.Timeout)},
+		{"rollout.agent.command", "program that plays the rollouts, with its arguments, in place of the built-in agent", commandValue(&c.Rollout.Agent.Command)},
+		{"rollout.agent.folder", "folder of the program's files; empty is where the node is started", textValue(&c.Rollout.Agent.Folder)},
+		{"rollout.agent.preload", "Python modules to import once for all rollouts, each of which then starts with them", listValue(&c.Rollout.Agent.Preload)},
+		{"rollout.agent.variables", "names of the node's environment variables that the program gets too", listValue(&c.Rollout.Agent.Variables)},
+		{"rollout.agent.processes", "processes of the program that run at once; 0 is 32", intValue(&c.Rollout.Agent.Processes)},
+		{"rollout.agent.grace", "how long a process may take to end when its rollout's time is over", durationValue(&c.Rollout.Agent.Grace)},
 
 		{"learner.steps", "last version that the learner makes; 0 is no limit", intValue(&c.Learner.Steps)},
 		{"learner.target", "held-out success that ends training; 0 is none", floatValue(&c.Learner.Target)},
@@ -79,7 +85,10 @@ func Choices(flag string) []string {
 func commandSets(key string) bool { return key == "network" || key == "roles" }
 
 // flagName is the command-line flag, without its hyphens, that sets key. Those of section p2p, which everybody uses, go
-// without the section.
+// without the section, and those of rollout.agent without "rollout.", where the command is the agent.
 func flagName(key string) string {
+	if name, ok := strings.CutPrefix(key, "rollout.agent."); ok {
+		key = strings.TrimSuffix("agent."+name, ".command")
+	}
 	return strings.NewReplacer(".", "-", "_", "-").Replace(strings.TrimPrefix(key, "p2p."))
 }

@@ -79,7 +79,11 @@ func Merge(base Config, s Sources) (*Loaded, error) {
 		if table[key] == nil {
 			return nil, fmt.Errorf("%s: unknown key %q%s", s.File, key, suggest(key, slices.Collect(maps.Keys(table))))
 		}
-		if err := set(key, fromFile[key], "file "+s.File); err != nil {
+		text, err := fromFile[key].text(table[key])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", s.File, key, err)
+		}
+		if err := set(key, text, "file "+s.File); err != nil {
 			return nil, err
 		}
 	}
@@ -88,8 +92,8 @@ func Merge(base Config, s Sources) (*Loaded, error) {
 	for key := range table {
 		variables[environmentName(key)] = key
 	}
-	for _, entry := range s.Environ {
-		name, text, _ := strings.Cut(entry, "=")
+	for _, variable := range s.Environ {
+		name, text, _ := strings.Cut(variable, "=")
 		if !strings.HasPrefix(name, environmentPrefix) || slices.Contains(otherVariables, name) {
 			continue
 		}
@@ -145,8 +149,29 @@ func (l *Loaded) Settings() []Setting {
 	return rows
 }
 
-// readFile returns the file's keys, sections joined with dots, each with its value as text.
-func readFile(path string, required bool) (map[string]string, error) {
+// entry is a file's value of one key.
+type entry struct {
+	scalar string
+	// elements are those of an array, which is then not nil.
+	elements []string
+}
+
+// text is the entry as a text that v can be set to.
+func (e entry) text(v value) (string, error) {
+	if e.elements == nil {
+		return e.scalar, nil
+	}
+	j, ok := v.(interface {
+		join(elements []string) (string, error)
+	})
+	if !ok {
+		return "", errors.New("want one value, not an array")
+	}
+	return j.join(e.elements)
+}
+
+// readFile returns the file's keys, sections joined with dots.
+func readFile(path string, required bool) (map[string]entry, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -166,14 +191,14 @@ func readFile(path string, required bool) (map[string]string, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	flat := map[string]string{}
+	flat := map[string]entry{}
 	if err := flatten(flat, "", tree); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return flat, nil
 }
 
-func flatten(flat map[string]string, prefix string, tree map[string]any) error {
+func flatten(flat map[string]entry, prefix string, tree map[string]any) error {
 	for name, node := range tree {
 		key := prefix + name
 		switch node := node.(type) {
@@ -188,14 +213,11 @@ func flatten(flat map[string]string, prefix string, tree map[string]any) error {
 				if !ok {
 					return fmt.Errorf("%s: element %d is not a string", key, i)
 				}
-				if strings.Contains(text, ",") {
-					return fmt.Errorf("%s: element %q contains a comma; make it two elements", key, text)
-				}
 				texts[i] = text
 			}
-			flat[key] = strings.Join(texts, ",")
+			flat[key] = entry{elements: texts}
 		default:
-			flat[key] = fmt.Sprint(node)
+			flat[key] = entry{scalar: fmt.Sprint(node)}
 		}
 	}
 	return nil

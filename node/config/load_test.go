@@ -118,6 +118,24 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"network": {
 			Sources{Environ: []string{"LIGHTSWARM_NETWORK=mine"}},
 			[]string{`network = "mine"`, "copy the whole id"}},
+		"comma in an element": {
+			Sources{File: write(t, "roles = ['learner,rollout']\n")},
+			[]string{"config.toml: roles", `"learner,rollout" contains a comma`}},
+		"array in a scalar's place": {
+			Sources{File: write(t, "rollout.slots = ['1']\n")},
+			[]string{"config.toml: rollout.slots", "want one value"}},
+		"open quote": {
+			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_AGENT_COMMAND=python3 'a"}},
+			[]string{"rollout.agent.command", "a ' is not closed"}},
+		"agent without a command": {
+			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_AGENT_FOLDER=/srv"}},
+			[]string{"rollout.agent.command", "say how it is started"}},
+		"preload of a file": {
+			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_AGENT_COMMAND=python3 a.py", "LIGHTSWARM_ROLLOUT_AGENT_PRELOAD=a.py,-m"}},
+			[]string{"rollout.agent.preload", `"-m" is no Python module`}},
+		"variable with a value": {
+			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_AGENT_COMMAND=a", "LIGHTSWARM_ROLLOUT_AGENT_VARIABLES=KEY=1"}},
+			[]string{"rollout.agent.variables", "names alone"}},
 		"small store": {
 			Sources{Environ: []string{"LIGHTSWARM_STORE_MAX_BLOCK_BYTES=1MiB"}},
 			[]string{"at least 64MiB"}},

@@ -101,11 +101,13 @@ func (c *Config) problems() map[string]string {
 
 	for key, n := range map[string]int{
 		"rollout.in_flight": c.Rollout.InFlight, "rollout.slots": c.Rollout.Slots, "rollout.threads": c.Rollout.Threads,
-		"learner.workers": c.Learner.Workers,
+		"rollout.agent.processes": c.Rollout.Agent.Processes, "learner.workers": c.Learner.Workers,
 	} {
 		check(n >= 0 && n <= maxParallel, key, fmt.Sprintf("use 0 to %d", maxParallel))
 	}
 	check(c.Rollout.Timeout >= 0, "rollout.timeout", "use 0 for never, or a positive duration")
+
+	c.Rollout.Agent.check(check)
 
 	check(c.Learner.Steps >= 0, "learner.steps", "use 0 for no limit, or a positive number")
 	check(c.Learner.Target >= 0 && c.Learner.Target <= 1, "learner.target", "use 0 for none, or a share of solved tasks up to 1")

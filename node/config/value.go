@@ -127,7 +127,7 @@ func sizeValue(p *Size) value {
 
 // listValue is a list with commas in its text form; spaces around an element and empty elements do not count.
 func listValue[T ~string](p *[]T) value {
-	return scalar[[]T]{p, func(s string) ([]T, error) {
+	return list[T]{scalar[[]T]{p, func(s string) ([]T, error) {
 		var list []T
 		for element := range strings.SplitSeq(s, ",") {
 			if element = strings.TrimSpace(element); element != "" {
@@ -141,7 +141,19 @@ func listValue[T ~string](p *[]T) value {
 			texts[i] = string(element)
 		}
 		return strings.Join(texts, ",")
-	}, "list"}
+	}, "list"}}
+}
+
+type list[T ~string] struct{ scalar[[]T] }
+
+// join makes a text of an array in a file.
+func (list[T]) join(elements []string) (string, error) {
+	for _, e := range elements {
+		if strings.Contains(e, ",") {
+			return "", fmt.Errorf("element %q contains a comma; make it two elements", e)
+		}
+	}
+	return strings.Join(elements, ","), nil
 }
 
 // repeatable is a list's flag: given more than once, its lists are joined.
