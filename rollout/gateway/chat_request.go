@@ -60,11 +60,9 @@ func (chatCompletions) decode(body []byte) (*request, error) {
 		if t.Type != "" && t.Type != "function" {
 			return nil, unsupported("tools", "tools[%d] is of type %q; the policy calls functions", i, clip(t.Type))
 		}
-		tool := chat.Tool{Name: t.Function.Name, Description: t.Function.Description}
-		if !isNull(t.Function.Parameters) {
-			tool.Parameters = string(t.Function.Parameters)
-		}
-		r.Tools = append(r.Tools, tool)
+		r.Tools = append(r.Tools, chat.Tool{
+			Name: t.Function.Name, Description: t.Function.Description, Parameters: parameters(t.Function.Parameters),
+		})
 	}
 	if err := readChatChoice(q.ToolChoice, r); err != nil {
 		return nil, err

@@ -44,6 +44,9 @@
 //
 // Of a completion that is no message the agent sees the text, special tokens spelled out, with finish_reason stop.
 //
+// Of a tool's JSON schema the policy reads all but titles, and descriptions that repeat a property's name: frameworks add
+// them to what they make of a function, each in its own way.
+//
 // Nothing constrains what is sampled: tool_choice required or with a name, and response_format json_object or
 // json_schema, are passed on as demands that a policy may have learned to fulfil. An answer that does not fulfil them
 // is 400 with code unsupported; its call is recorded like any other. Answers are sampled whole before a stream's first delta. Sampling parameters are dropped: a bundle has no place

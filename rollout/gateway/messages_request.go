@@ -75,11 +75,7 @@ type messagesTool struct {
 }
 
 func (t messagesTool) tool() chat.Tool {
-	out := chat.Tool{Name: t.Name, Description: t.Description}
-	if !isNull(t.InputSchema) {
-		out.Parameters = string(t.InputSchema)
-	}
-	return out
+	return chat.Tool{Name: t.Name, Description: t.Description, Parameters: parameters(t.InputSchema)}
 }
 
 // messagesChoice is tool_choice.

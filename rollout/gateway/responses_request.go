@@ -87,11 +87,7 @@ type responsesTool struct {
 }
 
 func (t responsesTool) tool() chat.Tool {
-	out := chat.Tool{Name: t.Name, Description: t.Description}
-	if !isNull(t.Parameters) {
-		out.Parameters = string(t.Parameters)
-	}
-	return out
+	return chat.Tool{Name: t.Name, Description: t.Description, Parameters: parameters(t.Parameters)}
 }
 
 // responsesText is a request's "text": the form of the answer.
