@@ -26,17 +26,10 @@ var _ running = (*local)(nil)
 
 // startLocal runs the network in this process, with every store in memory. ctx bounds the start, life the nodes.
 func startLocal(ctx, life context.Context, o Options, log *slog.Logger) (_ *network, err error) {
-	e, err := environment(o.Environment)
+	founding, err := o.founding()
 	if err != nil {
 		return nil, err
 	}
-	founding, err := node.DefaultFounding(networkName, e)
-	if err != nil {
-		return nil, err
-	}
-	founding.Created, founding.Nonce = founded, o.nonce()
-	founding.Rollout.GroupsPerVersion = o.firstGroups()
-
 	n := &network{groupSize: int(founding.Rollout.GroupSize)}
 	defer func() {
 		if err != nil {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lightswarm/lightswarm/node"
 	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/wire"
 )
 
 // Options say what network to run and for how long. Start from DefaultOptions.
@@ -18,6 +20,9 @@ type Options struct {
 	Seed uint64
 	// Environment is the name of a built-in environment.
 	Environment string
+	// GroupSize is how many rollouts of one task are compared, EvaluationTasks how many held-out tasks measure a version;
+	// 0 leaves it to node.DefaultFounding. A task on which an agent spends long wants fewer of both.
+	GroupSize, EvaluationTasks uint32
 	// Timeout ends the run; 0 sets no limit.
 	Timeout time.Duration
 	// Processes makes every node a process of the program Binary. Otherwise all share this process.
@@ -81,10 +86,38 @@ func (o *Options) Validate() error {
 	case o.Processes && o.Binary == "":
 		return wrong("processes", "the program that nodes are processes of is missing")
 	}
-	if _, err := environment(o.Environment); err != nil {
-		return wrong("env", "%v", err)
+	f, err := o.founding()
+	if err != nil {
+		return err
+	}
+	if n := f.Rollout.GroupSize; n < 2 || n > wire.MaxRolloutsPerBundle {
+		return wrong("group-size", "%d rollouts: use 2 to %d, or 0 for the usual", n, wire.MaxRolloutsPerBundle)
+	}
+	if held := f.Environments[0].ValidationTasks; uint64(f.Evaluation.Tasks) > held {
+		return wrong("evaluation-tasks", "%d: the environment holds out %d", f.Evaluation.Tasks, held)
 	}
 	return o.Settings.Validate()
+}
+
+// founding is the network that the run founds, but for the founder's key.
+func (o *Options) founding() (node.Founding, error) {
+	e, err := environment(o.Environment)
+	if err != nil {
+		return node.Founding{}, &OptionError{"env", err.Error()}
+	}
+	f, err := node.DefaultFounding(networkName, e)
+	if err != nil {
+		return f, err
+	}
+	f.Created, f.Nonce = founded, o.nonce()
+	f.Rollout.GroupsPerVersion = o.firstGroups()
+	if o.GroupSize > 0 {
+		f.Rollout.GroupSize = o.GroupSize
+	}
+	if o.EvaluationTasks > 0 {
+		f.Evaluation.Tasks = o.EvaluationTasks
+	}
+	return f, nil
 }
 
 // maxNodes is what one machine can reasonably run.

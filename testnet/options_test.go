@@ -30,6 +30,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"nodes: a testnet of 0 rollout nodes": func(o *Options) { o.Nodes = 0 },
 		"nodes: a testnet of 257":             func(o *Options) { o.Nodes = maxNodes + 1 },
 		"env: ":                               func(o *Options) { o.Environment = "foo" },
+		"group-size: 1 rollouts":              func(o *Options) { o.GroupSize = 1 },
+		"evaluation-tasks: 100000: ":          func(o *Options) { o.EvaluationTasks = 100000 },
 		"timeout: -1ns":                       func(o *Options) { o.Timeout = -1 },
 		"dir: ":                               func(o *Options) { o.Dir = "" },
 		"examples: -1":                        func(o *Options) { o.Examples = -1 },

@@ -52,11 +52,7 @@ var _ running = (*process)(nil)
 // startProcesses runs the network as processes with data folders in the run folder. ctx bounds the start, life the
 // processes.
 func startProcesses(ctx, life context.Context, o Options, log *slog.Logger) (_ *network, err error) {
-	e, err := environment(o.Environment)
-	if err != nil {
-		return nil, err
-	}
-	founding, err := node.DefaultFounding(networkName, e)
+	founding, err := o.founding()
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +74,7 @@ func startProcesses(ctx, life context.Context, o Options, log *slog.Logger) (_ *
 		}
 		role, arguments := config.RoleRollout, append([]string{"join", n.id}, bootstrap...)
 		if i == 0 {
-			if err := createNetwork(ctx, o, folder, environ); err != nil {
+			if err := createNetwork(ctx, o, &founding, folder, environ); err != nil {
 				return nil, err
 			}
 			role, arguments = config.RoleLearner, []string{"learn"}
@@ -146,11 +142,14 @@ func plantIdentity(folder string, o Options, i int) error {
 }
 
 // createNetwork founds the network in the learner's data folder.
-func createNetwork(ctx context.Context, o Options, folder string, environ []string) error {
+func createNetwork(ctx context.Context, o Options, f *node.Founding, folder string, environ []string) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	c := exec.CommandContext(ctx, o.Binary, "network", "create", "--name", networkName, "--env", o.Environment,
-		"--groups-per-version", strconv.FormatUint(uint64(o.firstGroups()), 10), "--data", folder, "--nonce", hex.EncodeToString(o.nonce()), "--created", founded.Format(time.RFC3339), "--json")
+	number := func(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+	c := exec.CommandContext(ctx, o.Binary, "network", "create", "--name", f.Name, "--env", o.Environment,
+		"--group-size", number(f.Rollout.GroupSize), "--groups-per-version", number(f.Rollout.GroupsPerVersion),
+		"--evaluation-tasks", number(f.Evaluation.Tasks), "--data", folder,
+		"--nonce", hex.EncodeToString(f.Nonce), "--created", f.Created.Format(time.RFC3339), "--json")
 	c.Env = environ
 	var said bytes.Buffer
 	c.Stderr = &said

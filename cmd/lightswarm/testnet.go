@@ -85,6 +85,8 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
 	f.IntVar(&o.Nodes, "nodes", o.Nodes, "rollout nodes, besides the learner")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the nodes' keys and the network, and so of tasks and samples")
 	f.StringVar(&o.Environment, "env", o.Environment, "built-in environment to train on")
+	f.Uint32Var(&o.GroupSize, "group-size", 0, "rollouts of one task that are compared; 0 is 8")
+	f.Uint32Var(&o.EvaluationTasks, "evaluation-tasks", 0, "held-out tasks that measure a release; 0 is 256")
 	f.Float64Var(&target, "target", target, "held-out success to reach in --hold evaluations in a row; 0 trains until --steps")
 	f.IntVar(&hold, "hold", hold, "evaluations in a row that must reach --target")
 	f.IntVar(&steps, "steps", steps, "last version to train; 0 is no limit")
