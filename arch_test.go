@@ -36,6 +36,7 @@ var layers = map[string]string{
 	"rollout":             "durable wire wire/bundle wire/draw policy policy/chat rollout/agent rollout/env | rollout/env/calc policy/embedded policy/base policy/tokenizer policy/safetensors policy/transformer virtualtime",
 	"rollout/agent":       "policy policy/chat rollout/env",
 	"rollout/gateway/...": "policy/chat rollout/agent | wire wire/bundle policy/base policy/embedded policy/tokenizer rollout rollout/env rollout/env/calc",
+	"rollout/process":     "policy/chat rollout/agent rollout/env rollout/gateway | wire",
 	"rollout/env":         "wire policy/chat | rollout/env/calc",
 	"rollout/warmstart":   "wire wire/bundle policy policy/... rollout rollout/...",
 	"rollout/env/calc":    "wire policy/chat rollout/agent rollout/env",

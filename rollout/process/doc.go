@@ -1,0 +1,52 @@
+// Package process plays rollouts with an agent that is a program of its own, in any language: it starts one process
+// for each rollout, which reaches the policy through a gateway session.
+//
+// The contract:
+//
+//  1. The task is the text of the episode's last user message. It is the program's standard input, and the variable
+//     TASK unless it is longer than 64 KiB or has a zero byte. The episode's tools are not the program's: it has its
+//     own.
+//  2. The answer is what the program has written to its standard output when it exits with status 0, without white
+//     space around it. The end of its standard error, up to 8 KiB, goes into the log and the error.
+//  3. The environment is PATH and LANG of the node, HOME, TMPDIR, the command's own entries, what the session needs
+//     (gateway.Session.Environ), LIGHTSWARM_ROLLOUT and TASK; later entries override earlier ones. Nothing else of the
+//     node's is inherited. Working folder, HOME and TMPDIR are empty folders that are removed after the rollout.
+//  4. A program may not outlive its rollout. When the context ends, or the grace before its deadline, its process group
+//     gets SIGTERM, and SIGKILL a grace later. After every run all that it has started and not ended is killed.
+//
+// How a program ends decides what its rollout is:
+//
+//	exit status 0                     Answered, even if it was asked to end; an answer above the bound is an error
+//	otherwise, the context has ended  the context's error (outcome timeout)
+//	otherwise, a call was refused     Exhausted, or Cut if the conversation left the model no room (truncated)
+//	otherwise                         an error with the exit status and the end of standard error (agent_error)
+//
+// A failure of the engine is in the error as text alone: whoever records the calls knows whether one that failed was
+// repeated, and with it whether the rollout is to be given up.
+//
+// # Preloaded modules
+//
+// An interpreter that starts anew for each rollout may spend most of the rollout with imports. With Command.Preload
+// one interpreter imports the modules and forks for each rollout, which takes milliseconds. The fork looks as if the
+// interpreter had just been started with the script: sys.argv, sys.path, __main__, os.environ, standard streams,
+// signal handlers, event loops and the seeds of random and numpy are its own, and so is all else that it changes.
+// It differs in that modules have the state that importing them, with the environment of the command alone, has led to;
+// in that string hashes are seeded once for all; and in that threads which an import starts are missing, which the log
+// warns of. An interpreter that dies is started again, with growing pauses while nothing comes of it. Agents that it had
+// forked go on.
+//
+// # What can escape
+//
+// This is no sandbox. A program may do all that the node's user may: read the node's files, use the network, kill
+// processes. Of what it starts, after its end there is left:
+//
+//	Linux, without Preload  a process that has left the group and was started with an environment without
+//	                        LIGHTSWARM_ROLLOUT, or does not stop to fork for a hundred rounds of search
+//	Linux, with Preload     nothing, unless it does not stop to fork for 10 seconds, runs as another user, or the
+//	                        program kills its guard: a process between interpreter and agent whose children all of its
+//	                        descendants become
+//	elsewhere               a process that has left the group; also with Preload in a Python without ctypes
+//
+// When the node itself is killed, programs die with it on Linux, but without Preload not what they have started. With
+// Preload a guard sees the end and kills all. Elsewhere programs without Preload go on. Folders are left in Scratch.
+package process

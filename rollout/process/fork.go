@@ -1,0 +1,119 @@
+//go:build unix
+
+package process
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// fork is an agent that an interpreter was asked to fork, seen through the agent's guard.
+type fork struct {
+	warm        *warm
+	interpreter *interpreter
+	talk        *net.UnixConn
+	sent        chan struct{} // closed when the guard has its message, or never will
+}
+
+// newFork tells the guard what the agent is to find.
+func newFork(w *warm, i *interpreter, talk *net.UnixConn, finds []string) *fork {
+	f := &fork{warm: w, interpreter: i, talk: talk, sent: make(chan struct{})}
+	message := strings.Join(finds, "\x00")
+	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
+	go func() {
+		defer close(f.sent)
+		f.talk.Write(framed) // fails if the guard is gone, which wait finds
+	}()
+	return f
+}
+
+// ask implements child. A guard that does not take its message in time will be killed.
+func (f *fork) ask() {
+	select {
+	case <-f.sent:
+		f.talk.Write([]byte("t"))
+	default:
+	}
+}
+
+// killing bounds how long a guard may take to kill an agent and all that it left, which it gives up after 10 seconds.
+const killing = 15 * time.Second
+
+// kill implements child.
+func (f *fork) kill() {
+	select {
+	case <-f.sent:
+		f.talk.Write([]byte("k"))
+		f.talk.SetReadDeadline(time.Now().Add(killing))
+	default:
+		f.talk.SetDeadline(time.Now())
+	}
+}
+
+// errLost is the end of an agent that nobody saw.
+var errLost = errors.New("the interpreter that it is forked from, or its guard, was killed or did not answer")
+
+// wait implements child.
+func (f *fork) wait() (status, error) {
+	defer func() {
+		f.talk.Close()
+		<-f.sent
+	}()
+	lines := bufio.NewReader(f.talk)
+	var pid, code int
+	if _, err := fmt.Fscanf(lines, "%d\n", &pid); err != nil {
+		f.interpreter.program.kill() // it may be that it forks no more
+		return status{}, errLost
+	}
+	if _, err := fmt.Fscanf(lines, "%d\n", &code); err != nil {
+		signalGroup(pid, kill)
+		return status{}, errLost
+	}
+	f.warm.proved()
+	if code < 0 {
+		return status{words: "signal: " + syscall.Signal(-code).String()}, nil
+	}
+	return status{ok: code == 0, words: fmt.Sprintf("exit status %d", code)}, nil
+}
+
+// pass hands descriptors to the process.
+func (i *interpreter) pass(files ...*os.File) error {
+	fds := make([]int, len(files))
+	for n, f := range files {
+		fds[n] = int(f.Fd())
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_, _, err := i.control.WriteMsgUnix([]byte{0}, syscall.UnixRights(fds...), nil)
+	return err
+}
+
+// socketPair is a connection's two ends: ours, and one to pass on.
+func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
+	syscall.ForkLock.RLock()
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fds[0])
+		syscall.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a pair of sockets: %w", err)
+	}
+	f := os.NewFile(uintptr(fds[0]), "socket")
+	defer f.Close()
+	theirs = os.NewFile(uintptr(fds[1]), "socket")
+	conn, err := net.FileConn(f)
+	if err != nil {
+		theirs.Close()
+		return nil, nil, fmt.Errorf("make a pair of sockets: %w", err)
+	}
+	return conn.(*net.UnixConn), theirs, nil
+}

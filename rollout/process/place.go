@@ -1,0 +1,85 @@
+package process
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lightswarm/lightswarm/rollout/gateway"
+)
+
+// place is the folders of one process: the working folder, HOME and TMPDIR, each its own and empty at the start.
+type place struct{ root, work, home, temp string }
+
+func newPlace(scratch string) (place, error) {
+	root, err := os.MkdirTemp(scratch, "run-")
+	if err != nil {
+		return place{}, err
+	}
+	p := place{root, filepath.Join(root, "work"), filepath.Join(root, "home"), filepath.Join(root, "tmp")}
+	for _, folder := range []string{p.work, p.home, p.temp} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			return place{}, err
+		}
+	}
+	return p, nil
+}
+
+// removeAll removes a folder, also when what is in it was made read-only.
+func removeAll(folder string) error {
+	if os.RemoveAll(folder) == nil {
+		return nil
+	}
+	filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			os.Chmod(name, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(folder)
+}
+
+// base is the environment of every process of the package. More entries come behind it: of two with the same name the
+// later one counts.
+func base(p place) []string {
+	environ := []string{"HOME=" + p.home, "TMPDIR=" + p.temp}
+	for _, name := range []string{"PATH", "LANG"} {
+		if value, ok := os.LookupEnv(name); ok {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
+}
+
+// maxVariable bounds TASK, in bytes: operating systems bound what an environment can hold.
+const maxVariable = 64 << 10
+
+// environ is the environment of one rollout's program.
+func environ(p place, more []string, s *gateway.Session, task string) []string {
+	all := append(append(base(p), more...), s.Environ()...)
+	all = append(all, mark(s.ID()))
+	if len(task) <= maxVariable && !strings.ContainsRune(task, 0) {
+		all = append(all, "TASK="+task)
+	}
+	return latest(all)
+}
+
+// latest keeps the last of the entries with one name.
+func latest(environ []string) (out []string) {
+	at := map[string]int{}
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		i, ok := at[name]
+		if !ok {
+			i = len(out)
+			at[name] = i
+			out = append(out, "")
+		}
+		out[i] = entry
+	}
+	return out
+}
+
+// mark is a variable that all processes of a rollout inherit, and no others have.
+func mark(rollout string) string { return "LIGHTSWARM_ROLLOUT=" + rollout }

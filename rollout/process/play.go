@@ -1,0 +1,179 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lightswarm/lightswarm/rollout/agent"
+	"github.com/lightswarm/lightswarm/rollout/gateway"
+)
+
+// starter starts programs.
+type starter interface {
+	// start starts the program of one rollout; ctx bounds the start alone. The caller waits for the child.
+	start(ctx context.Context, p place, environ []string, s *stdio) (child, error)
+	// close frees what it holds, after all children have ended.
+	close()
+}
+
+// child is a program that was started.
+type child interface {
+	// ask and kill end the program and all that it started: ask lets it do so by itself. They may come late.
+	ask()
+	kill()
+	// wait returns once the program has ended and what it had started is killed. An error says that how it ended is
+	// not known. It is called once.
+	wait() (status, error)
+}
+
+// status is how a program ended: ok, or else in words, such as "exit status 1".
+type status struct {
+	ok    bool
+	words string
+}
+
+// play runs the program of one rollout.
+func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Result, error) {
+	where, err := newPlace(a.scratch)
+	if err != nil {
+		return agent.Result{}, fmt.Errorf("make a working folder: %w", err)
+	}
+	defer func() {
+		if err := removeAll(where.root); err != nil {
+			a.options.Log.Warn("a rollout's folder is left", "cause", err)
+		}
+	}()
+	calls := &watch{LLM: llm}
+	session, err := a.options.Gateway.Open(ctx, gateway.SessionOptions{LLM: calls, Agents: a.options.Roles})
+	if err != nil {
+		return agent.Result{}, err
+	}
+	defer session.End()
+	s, err := newStdio(task, a.options.MaxOutput)
+	if err != nil {
+		return agent.Result{}, fmt.Errorf("make pipes: %w", err)
+	}
+	defer s.close()
+	program, err := a.start.start(ctx, where, environ(where, a.options.Command.Environ, session, task), s)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return agent.Result{}, cause
+		}
+		return agent.Result{}, fmt.Errorf("start the program: %w", err)
+	}
+	s.begin()
+	ended, asked := make(chan struct{}), make(chan bool, 1)
+	go func() { asked <- stop(ctx, program, a.options.Grace, ended) }()
+	how, lost := program.wait()
+	close(ended)
+	early := <-asked
+	out, complaints := s.finish()
+	seen := session.End()
+	if complaints != "" {
+		a.options.Log.Debug("an agent's standard error", "rollout", session.ID(), "text", complaints)
+	}
+	if early && !how.ok {
+		<-ctx.Done() // it was asked ahead of the deadline, which is not far: the rollout took all its time
+	}
+	return judge(ending{
+		status: how, lost: lost, over: context.Cause(ctx), refused: calls.end(), failure: seen.Failure,
+		out: out, limit: a.options.MaxOutput, complaints: complaints,
+	})
+}
+
+// stop asks the program to end when ctx does, or grace ahead of its deadline so that the answer of a program that heeds
+// it is in time, and kills it grace later. It returns once the program has ended, and says whether it asked ahead.
+func stop(ctx context.Context, program child, grace time.Duration, ended <-chan struct{}) (early bool) {
+	var ahead <-chan time.Time
+	if deadline, ok := ctx.Deadline(); ok {
+		timer := time.NewTimer(max(0, time.Until(deadline)-grace))
+		defer timer.Stop()
+		ahead = timer.C
+	}
+	select {
+	case <-ended:
+		return false
+	case <-ahead:
+		early = true
+	case <-ctx.Done():
+	}
+	program.ask()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+		program.kill()
+		<-ended
+	}
+	return early
+}
+
+// ending is all that is known of a program's end.
+type ending struct {
+	status     status
+	lost       error     // why the status is not known
+	over       error     // why the rollout's context ended
+	refused    agent.End // Exhausted or Cut if the policy refused a call, else 0
+	failure    error     // the machinery's last failure that the program saw
+	out        output
+	limit      int
+	complaints string
+}
+
+// judge says what a program's end means.
+func judge(e ending) (agent.Result, error) {
+	switch {
+	case e.lost == nil && e.status.ok && e.out.more:
+		return agent.Result{}, fmt.Errorf("the program's answer is longer than %d bytes", e.limit)
+	case e.lost == nil && e.status.ok:
+		return agent.Result{End: agent.Answered, Answer: strings.TrimSpace(strings.ToValidUTF8(e.out.text, "\uFFFD"))}, nil
+	case e.over != nil:
+		return agent.Result{}, e.over
+	case e.lost == nil && e.refused != 0 && e.failure == nil:
+		return agent.Result{End: e.refused}, nil
+	}
+	words := e.status.words
+	if e.lost != nil {
+		words = e.lost.Error()
+	}
+	if e.failure != nil {
+		// As text: whether a failure is the rollout's is for whoever records the calls, which may have been repeated.
+		words += fmt.Sprintf(" after the policy failed (%v)", e.failure)
+	}
+	if e.complaints != "" {
+		words += "; the end of its standard error:\n" + e.complaints
+	}
+	return agent.Result{}, errors.New("the program failed: " + words)
+}
+
+// watch is an LLM that remembers why it refused a call.
+type watch struct {
+	agent.LLM
+	mu      sync.Mutex
+	refused agent.End // guarded by mu; the last refusal
+}
+
+// Complete implements agent.LLM.
+func (w *watch) Complete(ctx context.Context, r agent.Request) (agent.Reply, error) {
+	reply, err := w.LLM.Complete(ctx, r)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case errors.Is(err, agent.ErrExhausted):
+		w.refused = agent.Exhausted
+	case errors.Is(err, agent.ErrNoRoom):
+		w.refused = agent.Cut
+	}
+	return reply, err
+}
+
+func (w *watch) end() agent.End {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refused
+}

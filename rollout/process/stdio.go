@@ -1,0 +1,109 @@
+package process
+
+import (
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxComplaints is how much of the end of a program's standard error is kept, in bytes.
+	maxComplaints = 8 << 10
+	// drain is how long what a program wrote may take to be read after its end: it is there already, but the end of the
+	// pipe does not come while a process that escaped holds it.
+	drain = time.Second
+)
+
+// output is the beginning of what a program wrote; more says that there was more.
+type output struct {
+	text string
+	more bool
+}
+
+// stdio is a program's standard input, output and error.
+type stdio struct {
+	task  string
+	limit int
+	in    *os.File // what goes to the program comes from here
+	out   *os.File
+	err   *os.File
+	ends  [3]*os.File // the program's; closed once it has them
+
+	moving     sync.WaitGroup
+	written    output // after moving
+	complaints tail   // after moving
+}
+
+func newStdio(task string, limit int) (s *stdio, err error) {
+	s = &stdio{task: task, limit: limit}
+	if s.ends[0], s.in, err = os.Pipe(); err == nil {
+		if s.out, s.ends[1], err = os.Pipe(); err == nil {
+			s.err, s.ends[2], err = os.Pipe()
+		}
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// begin moves the task in and what the program writes out, once the program has its ends.
+func (s *stdio) begin() {
+	for _, f := range s.ends {
+		f.Close()
+	}
+	s.moving.Go(func() {
+		io.WriteString(s.in, s.task) // fails if the program does not read all of it, which is its affair
+		s.in.Close()
+	})
+	s.moving.Go(func() {
+		var text strings.Builder
+		io.Copy(&text, io.LimitReader(s.out, int64(s.limit)))
+		more, _ := io.Copy(io.Discard, s.out)
+		s.written = output{text.String(), more > 0}
+	})
+	s.moving.Go(func() { io.Copy(&s.complaints, s.err) })
+}
+
+// finish returns what the program wrote, after its end.
+func (s *stdio) finish() (out output, complaints string) {
+	s.in.SetWriteDeadline(time.Now())
+	s.out.SetReadDeadline(time.Now().Add(drain))
+	s.err.SetReadDeadline(time.Now().Add(drain))
+	s.moving.Wait()
+	return s.written, s.complaints.String()
+}
+
+// close frees what is open. What is closed already does not mind.
+func (s *stdio) close() {
+	for _, f := range append(s.ends[:], s.in, s.out, s.err) {
+		f.Close()
+	}
+}
+
+// tail keeps the end of what is written to it. It is safe for concurrent use.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte // guarded by mu
+}
+
+// Write implements io.Writer; it never fails.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p[max(0, len(p)-maxComplaints):]...)
+	if over := len(t.kept) - maxComplaints; over > 0 {
+		t.kept = t.kept[:copy(t.kept, t.kept[over:])]
+	}
+	return len(p), nil
+}
+
+// String is the text so far, without spaces around it.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\uFFFD"))
+}

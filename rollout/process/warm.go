@@ -1,0 +1,210 @@
+//go:build unix
+
+package process
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed preload.py
+var preloader []byte
+
+const (
+	// preloadTimeout bounds the import of the modules.
+	preloadTimeout = 2 * time.Minute
+	// firstPause is before the second start in a row that led to nothing; it doubles with each, up to maxPause.
+	firstPause = 100 * time.Millisecond
+	maxPause   = 30 * time.Second
+)
+
+// warm starts programs as forks of an interpreter that has imported their modules. The interpreter is started again
+// when it has ended and somebody asks.
+type warm struct {
+	command Command
+	place   place
+	script  string // the preloader
+	log     *slog.Logger
+	ctx     context.Context // ends before close is called
+
+	mu      sync.Mutex
+	current *interpreter // guarded by mu; the last that was started
+	vain    int          // guarded by mu; starts since an agent ended properly
+	serving sync.WaitGroup
+}
+
+func newWarm(ctx context.Context, c Command, scratch string, log *slog.Logger) (*warm, error) {
+	where, err := newPlace(scratch)
+	if err != nil {
+		return nil, err
+	}
+	w := &warm{command: c, place: where, script: filepath.Join(where.root, "preload.py"), log: log, ctx: ctx}
+	if err := os.WriteFile(w.script, preloader, 0o600); err != nil {
+		return nil, err
+	}
+	w.interpreter()
+	return w, nil
+}
+
+// close implements starter.
+func (w *warm) close() { w.serving.Wait() }
+
+// interpreter is the current one, or else a new one that begins to start.
+func (w *warm) interpreter() *interpreter {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current != nil && !w.current.over() {
+		return w.current
+	}
+	var pause time.Duration
+	if w.vain > 0 {
+		pause = min(maxPause, firstPause<<min(w.vain-1, 16))
+	}
+	w.vain++
+	i := &interpreter{ready: make(chan struct{}), gone: make(chan struct{})}
+	w.current = i
+	w.serving.Go(func() {
+		defer close(i.gone)
+		i.serve(w, pause)
+	})
+	return i
+}
+
+// proved notes that an agent ended properly: what starts next need not wait.
+func (w *warm) proved() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.vain = 0
+}
+
+// start implements starter.
+func (w *warm) start(ctx context.Context, p place, environ []string, s *stdio) (child, error) {
+	i := w.interpreter()
+	select {
+	case <-i.ready:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if i.err != nil {
+		return nil, i.err
+	}
+	talk, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	if err := i.pass(s.ends[0], s.ends[1], s.ends[2], theirs); err != nil {
+		talk.Close()
+		return nil, fmt.Errorf("the interpreter with preloaded modules is gone: %w", err)
+	}
+	return newFork(w, i, talk, append([]string{p.work}, environ...)), nil
+}
+
+// interpreter is one process that preloads modules and forks.
+type interpreter struct {
+	ready chan struct{} // closed when the modules are imported, or never will be
+	err   error         // after ready: why they never will be
+	gone  chan struct{} // closed when the process is gone
+
+	mu      sync.Mutex
+	control *net.UnixConn // guarded by mu; after ready, without err
+
+	program *program // after ready, without err
+}
+
+func (i *interpreter) over() bool {
+	select {
+	case <-i.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// serve starts the process after a pause and waits for its end.
+func (i *interpreter) serve(w *warm, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.ctx.Done():
+		i.err = context.Cause(w.ctx)
+		close(i.ready)
+		return
+	}
+	ours, theirs, err := socketPair()
+	if err != nil {
+		i.err = err
+		close(i.ready)
+		return
+	}
+	defer ours.Close()
+	program, out, err := w.launch(theirs)
+	theirs.Close()
+	if err != nil {
+		i.err = err
+		close(i.ready)
+		return
+	}
+	defer out.Close()
+	var said tail
+	var copying sync.WaitGroup
+	copying.Go(func() { io.Copy(&said, out) })
+	defer context.AfterFunc(w.ctx, program.kill)()
+	ours.SetReadDeadline(time.Now().Add(preloadTimeout))
+	var threads int
+	if _, err = fmt.Fscanf(ours, "ready %d\n", &threads); err == nil {
+		if threads > 1 {
+			w.log.Warn("preloaded modules started threads, which agents will lack", "threads", threads-1, "modules", w.command.Preload)
+		}
+		i.control, i.program = ours, program
+		close(i.ready)
+	} else {
+		program.kill()
+	}
+	how, lost := program.wait()
+	out.SetReadDeadline(time.Now().Add(drain))
+	copying.Wait()
+	switch {
+	case w.ctx.Err() != nil:
+		err = context.Cause(w.ctx)
+	case lost != nil:
+		err = lost
+	default:
+		err = fmt.Errorf("the interpreter that imports %s ended: %s; the end of what it wrote:\n%s", strings.Join(w.command.Preload, ", "), how.words, &said)
+	}
+	if i.control == nil {
+		i.err = err
+		close(i.ready)
+	} else if w.ctx.Err() == nil {
+		w.log.Warn("the interpreter for agents is started again when it is needed", "cause", err)
+	}
+}
+
+// launch starts the process. What it writes comes out of the pipe, which the caller closes.
+func (w *warm) launch(control *os.File) (p *program, out *os.File, err error) {
+	args := append([]string{w.script, strings.Join(w.command.Preload, ",")}, w.command.Args[1:]...)
+	cmd := exec.Command(w.command.Args[0], args...)
+	cmd.Dir, cmd.Env = w.place.work, latest(append(base(w.place), w.command.Environ...))
+	out, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer theirs.Close()
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = theirs, theirs, []*os.File{control}
+	if p, err = launch(cmd); err != nil {
+		out.Close()
+		return nil, nil, err
+	}
+	return p, out, nil
+}
