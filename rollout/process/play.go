@@ -65,10 +65,12 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 		}
 		return agent.Result{}, fmt.Errorf("start the program: %w", err)
 	}
+	a.programs.started.Add(1)
 	s.begin()
 	ended, asked := make(chan struct{}), make(chan bool, 1)
 	go func() { asked <- stop(ctx, program, a.options.Grace, ended) }()
 	how, lost := program.wait()
+	a.programs.ended.Add(1)
 	close(ended)
 	early := <-asked
 	out, complaints := s.finish()

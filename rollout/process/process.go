@@ -60,7 +60,9 @@ type Agent struct {
 	options Options
 	scratch string // the agent's own
 	start   starter
-	turns   chan struct{} // has room for as many as may run at once; nil for any number
+	// programs counts those of all runs.
+	programs programs
+	turns    chan struct{} // has room for as many as may run at once; nil for any number
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
