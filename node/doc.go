@@ -20,5 +20,8 @@
 // they finished still goes out, then the rest. Run returns after everything it started has ended. [Node.Close], which
 // every New needs, closes network, API, engine, store and data folder.
 //
+// Who plays the rollouts is the operator's choice: the built-in agent, or a program that reaches the policy through the
+// node's gateway (settings rollout.agent). The player holds both; it is opened before the worker and closed after it.
+//
 // Several nodes live in one process without knowing of one another: the package has no state of its own.
 package node

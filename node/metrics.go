@@ -39,6 +39,8 @@ var (
 	rolloutCalls   = describe("rollout_calls_total", "Calls in announced bundles.")
 	rolloutTokens  = describe("rollout_tokens_total", "Tokens in announced bundles, by kind.", "kind")
 	rolloutRunning = describe("rollout_running", "Groups and evaluation blocks in flight.")
+	agentProcesses = describe("agent_processes", "Processes of the program that plays the rollouts.")
+	agentStarts    = describe("agent_starts_total", "Processes of the program that plays the rollouts that were started.")
 	engineTokens   = describe("engine_tokens_total", "Tokens of the policy engine, by what became of them.", "kind")
 
 	learnerBundles = describe("learner_bundles_total", "Bundles by what became of them, since the chain began.", "reason")
@@ -129,6 +131,11 @@ func (m metrics) rollout(c collector) {
 	c.counter(rolloutTokens, s.Total.PromptTokens, "prompt")
 	c.counter(rolloutTokens, s.Total.CompletionTokens, "completion")
 	c.gauge(rolloutRunning, float64(s.Running))
+	if m.n.player != nil {
+		a := m.n.player.status()
+		c.gauge(agentProcesses, float64(a.Running))
+		c.counter(agentStarts, a.Started)
+	}
 	e := m.n.engine.Stats()
 	c.counter(engineTokens, uint64(e.Sampled), "sampled")
 	c.counter(engineTokens, uint64(e.Computed), "computed")

@@ -47,6 +47,7 @@ type Node struct {
 	announcer   *announcer
 	presence    *presence
 	worker      *worker  // nil without the rollout role
+	player      *player  // nil without the rollout role, and where the built-in agent plays
 	trainer     *trainer // nil without the learner role
 	api         *api.Server
 
@@ -106,6 +107,11 @@ func (n *Node) open(ctx context.Context) error {
 		}
 	}
 	if n.roles.Has(wire.RoleRollout) {
+		if len(n.options.Config.Rollout.Agent.Command) > 0 {
+			if n.player, err = n.openPlayer(); err != nil {
+				return err
+			}
+		}
 		if n.worker, err = n.openWorker(); err != nil {
 			return err
 		}
@@ -331,6 +337,9 @@ func (n *Node) Close() error {
 		errs = append(errs, n.network.Close())
 	} else if n.options.Host != nil {
 		errs = append(errs, n.options.Host.Close())
+	}
+	if n.player != nil {
+		errs = append(errs, n.player.close())
 	}
 	if n.policies != nil {
 		n.policies.close()

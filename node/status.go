@@ -48,6 +48,9 @@ func (n *Node) Status() api.Status {
 		s.Rollout = &api.RolloutStatus{
 			Activity: string(stats.Activity), Since: stats.Since, Running: stats.Running, Total: runJSON(stats.Version, stats.Total),
 		}
+		if n.player != nil {
+			s.Rollout.Agent = n.player.status()
+		}
 	}
 	if n.trainer != nil {
 		s.Learner = n.trainer.status()

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lightswarm/lightswarm/rollout"
 )
@@ -22,6 +23,9 @@ func (n *Node) openWorker() (*worker, error) {
 		Timeout:      c.Timeout,
 		Log:          n.log,
 	}
+	if n.player != nil {
+		network.Agent = n.player.agent
+	}
 	w, err := rollout.NewWorker(rollout.WorkerConfig{
 		Peer:        n.key.Peer(),
 		Network:     network,
@@ -35,4 +39,21 @@ func (n *Node) openWorker() (*worker, error) {
 		return nil, fmt.Errorf("this program cannot run rollouts of network %q; upgrade it, or leave out the rollout role: %w", n.charter.Name, err)
 	}
 	return &worker{w, network}, nil
+}
+
+// agentRoles are the roles of the charter's environments, each once, in their order.
+func (n *Node) agentRoles() []string {
+	var roles []string
+	for _, reference := range n.charter.Environments {
+		e, err := n.environments.Get(reference.Manifest)
+		if err != nil {
+			continue // The worker says so.
+		}
+		for _, role := range e.Manifest().Agents {
+			if !slices.Contains(roles, role) {
+				roles = append(roles, role)
+			}
+		}
+	}
+	return roles
 }

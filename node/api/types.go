@@ -70,6 +70,17 @@ type RolloutStatus struct {
 	// Running counts the groups and evaluation blocks in flight.
 	Running int `json:"running"`
 	Total   Run `json:"total"`
+	// Agent is the program that plays the rollouts; absent where the built-in agent does.
+	Agent *AgentStatus `json:"agent,omitempty"`
+}
+
+// AgentStatus is a program that plays rollouts.
+type AgentStatus struct {
+	// Command is how it is started.
+	Command string `json:"command"`
+	// Running counts its processes now, Started those since the node started: one a rollout.
+	Running int    `json:"running"`
+	Started uint64 `json:"started"`
 }
 
 // Run is what a node ran and announced, under one policy version or in all.

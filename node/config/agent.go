@@ -18,7 +18,7 @@ type Agent struct {
 	Preload []string
 	// Variables are the names of the node's environment variables that the program gets too.
 	Variables []string
-	// Processes is how many run at once; 0 leaves it to package rollout/process.
+	// Processes is how many run at once; 0 means 32. Further rollouts wait, which counts to their time.
 	Processes int
 	// Grace is how long a program may take to end after it was asked to.
 	Grace time.Duration
@@ -38,7 +38,7 @@ func (a *Agent) check(check func(ok bool, key, problem string)) {
 	for _, name := range a.Variables {
 		check(!strings.ContainsAny(name, "=\x00"), "rollout.agent.variables", "give names alone: the values are those that the node has")
 	}
-	check(a.Grace >= 0, "rollout.agent.grace", "use 0 or a positive duration such as 2s")
+	check(a.Grace > 0, "rollout.agent.grace", "use a positive duration such as 2s")
 }
 
 // moduleName is what Python imports.

@@ -23,6 +23,7 @@
 //	log.txt        the log of a learner that draws on a terminal
 //	lock           held by the process that uses the folder; it contains that process's id
 //	db/            the database of package store
+//	agents/        where the programs that play rollouts work; nothing in it outlives the node
 //	runs/          reports and exports, one folder per run
 //
 // Files that must survive a crash are written to a temporary name, synced, renamed and the folder synced, so that a

@@ -101,6 +101,9 @@ func (f *Folder) ListenFile() string { return f.file("listen") }
 // Database is the folder of package store's database.
 func (f *Folder) Database() string { return f.file("db") }
 
+// Agents is where the programs that play rollouts work; nothing in it outlives the node.
+func (f *Folder) Agents() string { return f.file("agents") }
+
 // Runs is the folder of reports and exports.
 func (f *Folder) Runs() string { return f.file("runs") }
 

@@ -46,6 +46,9 @@ listen = ["/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1"]
 
 [rollout]
 threads = 4
+
+[rollout.agent]
+command = ["python3", "agent.py"]
 ` + "```" + `
 
 | key | default | environment | flag | what it sets |
@@ -64,6 +67,9 @@ threads = 4
 		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s |\n", f.key, value, environmentName(f.key), flag, f.usage)
 	}
 	b.WriteString(`
+The command of an agent may also be one text, as it is typed: words between spaces, where single or double quotes hold
+together what they enclose. [Agents](agents.md) says how its program is run.
+
 A command has the flags that matter to it. Network and roles have none: the command is what says them, and join takes the
 network's id as its argument. Sizes are a number and B, KiB, MiB, GiB or TiB; durations are such as 90s or
 5m; lists are separated by commas, and a list's flag may be given several times.
@@ -82,6 +88,7 @@ network's id as its argument. Sizes are a number and B, KiB, MiB, GiB or TiB; du
 | log.txt | the log of a learner that draws on a terminal, and of the nodes of a testnet |
 | lock | held by the process that uses the folder; it contains that process's id |
 | db/ | the database: everything else that the node must not lose |
+| agents/ | where the programs that play rollouts work; nothing in it outlives the node |
 `)
 	return b.String()
 }

@@ -1,0 +1,132 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/lightswarm/lightswarm/node/api"
+	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/rollout/gateway"
+	"github.com/lightswarm/lightswarm/rollout/process"
+)
+
+// gatewayPatience is how long the gateway may take to end what still runs when the node closes. Nothing should.
+const gatewayPatience = 5 * time.Second
+
+// defaultProcesses is how many processes run at once unless the settings say: a group's or a block's worth, so that the
+// engine has calls to batch.
+const defaultProcesses = 32
+
+// player is the program that plays the node's rollouts in place of the built-in agent, and its way to the policy.
+type player struct {
+	command string
+	gateway *gateway.Gateway
+	agent   *process.Agent
+	// temporary is the scratch folder of a node without a data folder; empty otherwise.
+	temporary string
+}
+
+// openPlayer makes the player that the settings ask for.
+func (n *Node) openPlayer() (*player, error) {
+	scratch := ""
+	if n.folder != nil {
+		scratch = n.folder.Agents()
+		// What a node that was killed left.
+		if err := os.RemoveAll(scratch); err != nil {
+			return nil, fmt.Errorf("empty the agents' folder: %w", err)
+		}
+		if err := os.MkdirAll(scratch, 0o700); err != nil {
+			return nil, fmt.Errorf("make the agents' folder: %w", err)
+		}
+	}
+	p, err := newPlayer(n.options.Config.Rollout.Agent, n.agentRoles(), scratch, n.log)
+	if err != nil {
+		return nil, err
+	}
+	n.log.Info("rollouts are played by a program", "command", p.command)
+	return p, nil
+}
+
+// newPlayer makes a program's player, whose calls may name these roles. Rollouts work below the folder scratch, or, if
+// that is empty, below a temporary one.
+func newPlayer(c config.Agent, roles []string, scratch string, log *slog.Logger) (_ *player, err error) {
+	p := &player{command: strings.Join(c.Command, " ")}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("the agent %q: %w", p.command, err), p.close())
+		}
+	}()
+	command, err := agentCommand(c, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	if scratch == "" {
+		if p.temporary, err = os.MkdirTemp("", "lightswarm-agents-"); err != nil {
+			return nil, err
+		}
+		scratch = p.temporary
+	}
+	if p.gateway, err = gateway.Serve(gateway.Options{Log: log}); err != nil {
+		return nil, err
+	}
+	p.agent, err = process.New(process.Options{
+		Gateway:    p.gateway,
+		Roles:      roles,
+		Command:    command,
+		Concurrent: cmp.Or(c.Processes, defaultProcesses),
+		Grace:      c.Grace,
+		Scratch:    scratch,
+		Log:        log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// agentCommand is how a program is started; lookup finds the node's environment variables.
+func agentCommand(a config.Agent, lookup func(name string) (string, bool)) (process.Command, error) {
+	folder, err := filepath.Abs(a.Folder)
+	if err != nil {
+		return process.Command{}, err
+	}
+	command := process.Command{Args: a.Command, Dir: folder, Preload: a.Preload}
+	for _, name := range a.Variables {
+		value, ok := lookup(name)
+		if !ok {
+			return process.Command{}, fmt.Errorf("it is to get the environment variable %s, which this node does not have: set it, or leave it out of rollout.agent.variables", name)
+		}
+		command.Environ = append(command.Environ, name+"="+value)
+	}
+	return command, nil
+}
+
+// status is what the player does.
+func (p *player) status() *api.AgentStatus {
+	s := p.agent.Stats()
+	return &api.AgentStatus{Command: p.command, Running: s.Running, Started: s.Started}
+}
+
+// close ends the programs and then their way to the policy.
+func (p *player) close() error {
+	var errs []error
+	if p.agent != nil {
+		errs = append(errs, p.agent.Close())
+	}
+	if p.gateway != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), gatewayPatience)
+		defer cancel()
+		errs = append(errs, p.gateway.Close(ctx))
+	}
+	if p.temporary != "" {
+		errs = append(errs, os.RemoveAll(p.temporary))
+	}
+	return errors.Join(errs...)
+}

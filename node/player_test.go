@@ -1,0 +1,97 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/wire/bundle"
+)
+
+// answerer is an agent that asks the policy once and prints what it says.
+const answerer = `
+import json, os, sys, urllib.request
+request = urllib.request.Request(
+    os.environ["OPENAI_BASE_URL"] + "/chat/completions",
+    json.dumps({"model": "gpt-4o-mini", "messages": [{"role": "user", "content": sys.stdin.read()}]}).encode(),
+    {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"})
+print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+if os.environ["MOOD"] != "good" or "LIGHTSWARM_SECRET" in os.environ:
+    sys.exit("wrong variables")
+`
+
+// A volunteer whose rollouts are played by a program contributes to training like any other, and ends without a trace.
+func TestProgramPlaysRollouts(t *testing.T) {
+	t.Setenv("MOOD", "good")
+	t.Setenv("LIGHTSWARM_SECRET", "1")
+	files := t.TempDir()
+	if err := os.WriteFile(filepath.Join(files, "answerer.py"), []byte(answerer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := settings(config.RoleLearner)
+	c.Learner.Steps, c.Learner.Groups = 1, 2
+	o := options(t, c)
+	o.Found = parityNetwork(t)
+	o.Found.Evaluation.Tasks = 4
+	founder := start(t, o)
+
+	joining := join(t, founder, config.RoleRollout)
+	joining.Folder = filepath.Join(t.TempDir(), "volunteer")
+	program := &joining.Config.Rollout.Agent
+	program.Command, program.Folder = []string{"python3", "answerer.py"}, files
+	program.Preload, program.Variables = []string{"json", "urllib.request"}, []string{"MOOD"}
+	volunteer := start(t, joining)
+	founder.until("the learner is finished", func() bool { return founder.Status().Learner.Finished })
+
+	if accepted := founder.Status().Learner.RolloutsAccepted; accepted < 2*4 {
+		t.Errorf("%d rollouts were accepted", accepted)
+	}
+	status := volunteer.Status().Rollout
+	if status.Agent == nil || status.Agent.Command != "python3 answerer.py" || status.Agent.Started < 2*4+2*4 {
+		t.Errorf("the volunteer's agent is %+v", status.Agent)
+	}
+	for outcome, n := range status.Total.Outcomes {
+		if outcome != bundle.OutcomeScored.String() && outcome != bundle.OutcomeTruncated.String() && n > 0 {
+			t.Errorf("%d rollouts ended in %s", n, outcome)
+		}
+	}
+	volunteer.end()
+	left, err := filepath.Glob(filepath.Join(joining.Folder, "agents", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in the data folder: %q, %v", left, err)
+	}
+}
+
+func TestAgentCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(name string) (string, bool) { return "of " + name, strings.HasPrefix(name, "A") }
+	got, err := agentCommand(config.Agent{Command: []string{"run"}, Preload: []string{"json"}, Variables: []string{"A1", "A2"}}, has)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{here, []string{"A1=of A1", "A2=of A2"}}, []any{got.Dir, got.Environ}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := agentCommand(config.Agent{Command: []string{"run"}, Variables: []string{"B"}}, has); err == nil || !strings.Contains(err.Error(), "B, which this node does not have") {
+		t.Errorf("a variable that is not there: %v", err)
+	}
+}
+
+// A program that is not there ends New, with nothing left.
+func TestMissingProgramIsAnError(t *testing.T) {
+	c := settings(config.RoleRollout)
+	c.Rollout.Agent.Command = []string{"no-such-program-anywhere"}
+	o := options(t, c)
+	o.Found, o.Folder = parityNetwork(t), t.TempDir()
+	if n, err := New(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no-such-program-anywhere") {
+		t.Errorf("the node is %v: %v", n, err)
+	}
+}
