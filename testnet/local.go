@@ -96,6 +96,8 @@ func (l *local) block(ctx context.Context, cid string) ([]byte, error) {
 	return l.node.Block(ctx, cid)
 }
 
+func (l *local) status(context.Context) (api.Status, error) { return l.node.Status(), nil }
+
 func (l *local) stop(ctx context.Context) error {
 	l.node.Shutdown()
 	select {

@@ -228,6 +228,8 @@ func (p *process) block(ctx context.Context, cid string) ([]byte, error) {
 	return p.client.Block(ctx, cid)
 }
 
+func (p *process) status(ctx context.Context) (api.Status, error) { return p.client.Status(ctx) }
+
 func (p *process) stop(ctx context.Context) error {
 	defer p.client.Close()
 	select {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,6 +85,8 @@ type run struct {
 	collector *Collector
 	tokenizer *tokenizer.Tokenizer
 	examples  []report.Example
+	// processes counts those of the agent's program.
+	processes uint64
 }
 
 // observed is an event and the node that it came from.
@@ -122,6 +125,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	if watched == nil || errors.Is(watched, errTimeout) || ctx.Err() != nil {
 		r.quote(context.WithoutCancel(ctx), r.newest())
 	}
+	r.count(context.WithoutCancel(ctx))
 	ended := time.Now()
 	stopping, stopped := context.WithTimeoutCause(context.WithoutCancel(ctx), stopPatience, errTimeout)
 	defer stopped()
@@ -233,12 +237,31 @@ func (r *run) quote(ctx context.Context, version uint64) {
 	r.examples = append(r.examples, list...)
 }
 
+// count asks the nodes how many processes of the agent's program they started.
+func (r *run) count(ctx context.Context) {
+	if len(r.Settings.Rollout.Agent.Command) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, readPatience)
+	defer cancel()
+	for _, m := range r.network.members {
+		s, err := m.node.status(ctx)
+		switch {
+		case err != nil:
+			r.log.Warn("a node does not say how many processes of the agent it started", "peer", m.peer, "error", err)
+		case s.Rollout != nil && s.Rollout.Agent != nil:
+			r.processes += s.Rollout.Agent.Started
+		}
+	}
+}
+
 // report fills in the run's report.
 func (r *run) report(out *report.Report, ended time.Time, why report.End) {
 	*out = report.Report{
 		End:    why,
 		Schema: report.Schema, Version: r.Version, Command: r.Command, Seed: r.Seed,
 		Network: r.network.id, Environment: r.Environment, Examples: r.examples,
+		Agent: strings.Join(r.Settings.Rollout.Agent.Command, " "), AgentProcesses: r.processes,
 	}
 	for _, m := range r.network.members {
 		out.Peers = append(out.Peers, report.Peer{ID: m.peer, Role: string(m.role)})

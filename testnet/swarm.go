@@ -24,6 +24,8 @@ type running interface {
 	events(ctx context.Context, visit func(api.Event)) error
 	// block gets a block from the node's store or from its peers.
 	block(ctx context.Context, cid string) ([]byte, error)
+	// status is the node at a glance.
+	status(ctx context.Context) (api.Status, error)
 	// stop makes the node end in order and waits for it, until ctx ends. Its error is how the node failed.
 	stop(ctx context.Context) error
 }

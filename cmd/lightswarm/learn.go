@@ -16,9 +16,14 @@ var commonSettings = []string{
 	"store.max_block_bytes", "api.address", "log.level", "log.format",
 }
 
-// rolloutSettings are those of rollout nodes, learnerSettings those of learners.
+// rolloutSettings are those of rollout nodes, agentSettings those of the program that plays their rollouts, learnerSettings
+// those of learners.
 var (
-	rolloutSettings = []string{"rollout.in_flight", "rollout.slots", "rollout.threads", "rollout.timeout"}
+	rolloutSettings = append([]string{"rollout.in_flight", "rollout.slots", "rollout.threads", "rollout.timeout"}, agentSettings...)
+	agentSettings   = []string{
+		"rollout.agent.command", "rollout.agent.folder", "rollout.agent.preload", "rollout.agent.variables", "rollout.agent.processes",
+		"rollout.agent.grace",
+	}
 	learnerSettings = []string{
 		"learner.steps", "learner.target", "learner.hold", "learner.groups", "learner.patience", "learner.learning_rate",
 		"learner.evaluate_every", "learner.final_patience", "learner.workers",

@@ -102,8 +102,17 @@ func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.
 	return nil
 }
 
-// again is the command that goes on where a node stopped.
+// again is the command that goes on where a node stopped. A program that plays rollouts is not remembered: what runs on a
+// machine is said each time, or in the data folder's config.toml.
 func again(o node.Options) string {
+	command := againCommand(o)
+	if len(o.Config.Rollout.Agent.Command) > 0 && o.Config.Has(config.RoleRollout) {
+		command += ", and the same --agent"
+	}
+	return command
+}
+
+func againCommand(o node.Options) string {
 	switch {
 	case !o.Config.Has(config.RoleLearner):
 		return "lightswarm join --data " + o.Folder

@@ -86,6 +86,9 @@ func statusText(w io.Writer, s *api.Status, now time.Time) {
 	if s.Rollout != nil {
 		row("rollout", "%s for %s, %d groups and evaluation blocks at work", s.Rollout.Activity, now.Sub(s.Rollout.Since).Round(time.Second), s.Rollout.Running)
 	}
+	if r := s.Rollout; r != nil && r.Agent != nil {
+		row("agent", "%s, %d processes of it now, %d since the start", r.Agent.Command, r.Agent.Running, r.Agent.Started)
+	}
 	row("members", "%d connected", s.Connected)
 	if s.Head != nil {
 		row("release", "version %d of %s, %d groups trained%s", s.Head.Version, age(now, s.Head.Created), s.Head.GroupsTrained, final(s.Head))

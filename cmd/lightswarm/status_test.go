@@ -47,8 +47,9 @@ func TestStatusNamesRolesAndMeasures(t *testing.T) {
 	var b strings.Builder
 	statusText(&b, &api.Status{
 		Started: now, Head: &api.Release{Version: 9, Created: now}, Phase: "running under version 9",
-		Store:   api.StoreStatus{BlockBytes: 410792, MaxBlockBytes: 4 << 30},
-		Rollout: &api.RolloutStatus{Activity: "running", Since: now.Add(-3 * time.Second), Running: 4},
+		Store: api.StoreStatus{BlockBytes: 410792, MaxBlockBytes: 4 << 30},
+		Rollout: &api.RolloutStatus{Activity: "running", Since: now.Add(-3 * time.Second), Running: 4,
+			Agent: &api.AgentStatus{Command: "python3 agent.py", Running: 3, Started: 40}},
 		Learner: &api.LearnerStatus{Batch: 32, Waiting: 8, StepDue: now.Add(time.Second), Evaluations: []api.Evaluation{
 			{Version: 5, Purpose: "evaluate-sampled", Complete: true, Tasks: 256, Success: 0.5},
 			{Version: 5, Purpose: "evaluate-greedy", Complete: true, Tasks: 256, Success: 1},
@@ -57,6 +58,7 @@ func TestStatusNamesRolesAndMeasures(t *testing.T) {
 	for _, want := range []string{
 		"learner   8 groups of 32; the step begins in 1 s at the latest\n",
 		"rollout   running for 3s, 4 groups and evaluation blocks at work\n",
+		"agent     python3 agent.py, 3 processes of it now, 40 since the start\n",
 		"] sampled, version 5, 256 tasks\n", "] greedy, version 5, 256 tasks\n",
 		"store     401.2KiB of 4GiB\n",
 	} {

@@ -50,7 +50,9 @@ type testnetResult struct {
 }
 
 // testnetSettings are the settings of nodes that a testnet lets the user change.
-var testnetSettings = []string{"rollout.in_flight", "learner.groups", "learner.learning_rate", "learner.evaluate_every"}
+var testnetSettings = append([]string{
+	"rollout.in_flight", "rollout.timeout", "learner.groups", "learner.learning_rate", "learner.evaluate_every",
+}, agentSettings...)
 
 func (p *program) testnet() *cobra.Command {
 	o := testnet.DefaultOptions()
@@ -63,10 +65,13 @@ func (p *program) testnet() *cobra.Command {
 evaluations on held-out tasks reach the target, three in a row unless --hold says how many. The nodes run the code that
 nodes on the internet run.
 
+With --agent the rollouts are played by a program of any kind that calls a model by OpenAI's API; see docs/agents.md.
+
 The run folder gets report.html, the same figures as report.json, and the nodes' log.`,
 		Example: `  lightswarm testnet
   lightswarm testnet --nodes 2 --seed 7 --json
-  lightswarm testnet --processes --dir /tmp/run1`,
+  lightswarm testnet --processes --dir /tmp/run1
+  lightswarm testnet --agent "python3 examples/calculator/plain_python.py" --agent-preload json,urllib.request`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := config.Merge(o.Settings, config.Sources{Environ: os.Environ(), Flags: cmd.Flags()})

@@ -39,6 +39,11 @@ type Report struct {
 	SecondsToTarget *float64 `json:"seconds_to_target,omitempty"`
 	Kept            *Kept    `json:"kept,omitempty"`
 
+	// Agent is the command of the program that played the rollouts, empty for the built-in agent. AgentProcesses counts its
+	// processes on the nodes that could be asked at the end: one a rollout, those that came too late or were refused included.
+	Agent          string `json:"agent"`
+	AgentProcesses uint64 `json:"agent_processes"`
+
 	// RolloutsAccepted counts the rollouts of training bundles that the learner admitted.
 	RolloutsAccepted uint64 `json:"rollouts_accepted"`
 	// RolloutsRefused counts the rollouts of training bundles that it refused, by reason.
