@@ -25,7 +25,8 @@ type Network struct {
 	Charter *wire.Charter
 	// Environments holds at least the charter's.
 	Environments *env.Set
-	// Agent plays the episodes; nil means the built-in agent.ToolLoop in the environment's first role.
+	// Agent plays the episodes; nil means the built-in agent.ToolLoop in the environment's first role. Of another agent's
+	// rollouts each call is still a function of its prompt and number; whether the prompts are one of the draw is up to it.
 	Agent agent.Agent
 
 	// The fields below never change a scored or truncated rollout.

@@ -1,0 +1,200 @@
+// Command agentsunmodified trains small networks whose rollouts are played by the programs of examples/calculator, and
+// checks that the policy learns from them. scripts/checks/agents-unmodified prepares and runs it.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// examples is where the programs are.
+const examples = "examples/calculator"
+
+// openaiChat is what OpenAI's library imports with the first call by Chat Completions, and what that imports.
+var openaiChat = []string{"openai.resources.chat.completions.completions", "httpcore2"}
+
+// program is an agent and the network that trains with it.
+type program struct {
+	file, framework, api string
+	// preload are the modules that a warm interpreter imports once.
+	preload []string
+}
+
+var programs = []program{
+	{"plain_python.py", "none (Python)", "Chat Completions", []string{"json", "urllib.request"}},
+	{"openai_sdk.py", "openai (Python)", "Chat Completions", openaiChat},
+	{"langchain_agent.py", "LangChain and LangGraph", "Chat Completions", append([]string{"langchain.agents", "langchain_openai"}, openaiChat...)},
+	{"openai_agents.py", "OpenAI Agents SDK", "Responses", []string{"agents", "openai.resources.responses.responses", "httpcore2", "anyio._backends._asyncio"}},
+	{"autogen_agent.py", "AutoGen", "Chat Completions", append([]string{"autogen_agentchat.agents", "autogen_ext.models.openai", "anyio._backends._asyncio"}, openaiChat...)},
+	{"openai_sdk.mjs", "openai (JavaScript)", "Chat Completions", nil},
+}
+
+// What every network is like: few steps and a bold learning rate, with which held-out success more than doubles in about
+// eight hundred rollouts.
+const (
+	nodes        = 2
+	groups       = 16
+	steps        = 6
+	learningRate = "7e-4"
+)
+
+// patience bounds one network, on a machine that does much else.
+const patience = 10 * time.Minute
+
+func main() {
+	python := flag.String("python", "python3", "interpreter of the programs in Python")
+	javascript := flag.String("javascript", "", "folder with the node_modules of the programs in JavaScript")
+	flag.Parse()
+	chosen, err := choose(flag.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agents-unmodified:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err = check(ctx, chosen, *python, *javascript)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agents-unmodified:", err)
+		os.Exit(1)
+	}
+}
+
+// choose picks the programs that are named, or all.
+func choose(names []string) ([]program, error) {
+	if len(names) == 0 {
+		return programs, nil
+	}
+	var chosen []program
+	for _, name := range names {
+		at := slices.IndexFunc(programs, func(p program) bool { return p.file == name })
+		if at < 0 {
+			return nil, fmt.Errorf("there is no program %q in %s", name, examples)
+		}
+		chosen = append(chosen, programs[at])
+	}
+	return chosen, nil
+}
+
+// check trains one network after another and prints what they reached.
+func check(ctx context.Context, chosen []program, python, javascript string) error {
+	work, err := os.MkdirTemp("", "agents-unmodified-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work) //nolint:errcheck // it is in the folder for temporary files
+	binary := filepath.Join(work, "lightswarm")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/lightswarm")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build lightswarm: %w", err)
+	}
+	var table bytes.Buffer
+	fmt.Fprintln(&table, "program             framework                API               held-out      greedy        rollouts  seconds  verdict")
+	failed := false
+	for _, p := range chosen {
+		command, folder, err := place(p, work, python, javascript)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "== %s\n", p.file)
+		var r measured
+		if err = sameProblem(ctx, command, folder); err == nil {
+			r, err = train(ctx, p, binary, command, folder, filepath.Join(work, "run-"+p.file))
+		}
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		verdict := "ok"
+		if err == nil {
+			err = judge(r)
+		}
+		if err != nil {
+			failed = true
+			verdict, _, _ = strings.Cut(err.Error(), "\n")
+			fmt.Fprintf(os.Stderr, "%s: %v\n", p.file, err)
+		}
+		fmt.Fprintf(&table, "%-18s  %-23s  %-16s  %.3f>%.3f   %.3f>%.3f   %-8d  %-7.1f  %s\n", p.file, p.framework, p.api,
+			r.HeldOut.Start.Success, r.HeldOut.End.Success, r.Greedy.Start.Success, r.Greedy.End.Success, r.RolloutsAccepted, r.Seconds, verdict)
+	}
+	fmt.Print(table.String())
+	if failed {
+		return errors.New("a network did not learn")
+	}
+	return nil
+}
+
+// place says how a program is started, and from which folder. What is written in JavaScript finds its modules from where
+// it lies, so it is copied beside them.
+func place(p program, work, python, javascript string) (command []string, folder string, err error) {
+	if folder, err = filepath.Abs(examples); err != nil {
+		return nil, "", err
+	}
+	if filepath.Ext(p.file) == ".py" {
+		return []string{python, p.file}, folder, nil
+	}
+	if javascript == "" {
+		return nil, "", fmt.Errorf("%s needs --javascript", p.file)
+	}
+	source, err := os.ReadFile(filepath.Join(folder, p.file))
+	if err != nil {
+		return nil, "", err
+	}
+	folder = filepath.Join(work, "javascript")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, "", err
+	}
+	if err := os.Symlink(filepath.Join(javascript, "node_modules"), filepath.Join(folder, "node_modules")); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, "", err
+	}
+	return []string{"node", p.file}, folder, os.WriteFile(filepath.Join(folder, p.file), source, 0o644)
+}
+
+// train runs a network and reads its report.
+func train(ctx context.Context, p program, binary string, command []string, folder, run string) (measured, error) {
+	var m measured
+	ctx, cancel := context.WithTimeout(ctx, patience+time.Minute)
+	defer cancel()
+	arguments := []string{
+		"testnet", "--agent", quote(command), "--agent-folder", folder, "--processes",
+		"--nodes", strconv.Itoa(nodes), "--group-size", strconv.Itoa(groupSize), "--evaluation-tasks", strconv.Itoa(tasks), "--learner-evaluate-every", "0",
+		"--learner-groups", strconv.Itoa(groups), "--learner-learning-rate", learningRate, "--steps", strconv.Itoa(steps), "--target", "0",
+		"--timeout", patience.String(), "--plain", "--dir", run,
+	}
+	if len(p.preload) > 0 {
+		arguments = append(arguments, "--agent-preload", strings.Join(p.preload, ","))
+	}
+	c := exec.CommandContext(ctx, binary, arguments...) //nolint:gosec // the program was just built here
+	c.Stdout, c.Stderr = os.Stderr, os.Stderr
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = 30 * time.Second
+	if err := c.Run(); err != nil {
+		return m, fmt.Errorf("lightswarm testnet: %w", err)
+	}
+	data, err := os.ReadFile(filepath.Join(run, "report.json"))
+	if err != nil {
+		return m, err
+	}
+	return m, json.Unmarshal(data, &m)
+}
+
+// quote writes a command as one line.
+func quote(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + w + "'"
+	}
+	return strings.Join(quoted, " ")
+}
