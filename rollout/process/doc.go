@@ -11,8 +11,9 @@
 //  3. The environment is PATH and LANG of the node, HOME, TMPDIR, the command's own entries, what the session needs
 //     (gateway.Session.Environ), LIGHTSWARM_ROLLOUT and TASK; later entries override earlier ones. Nothing else of the
 //     node's is inherited. Working folder, HOME and TMPDIR are empty folders that are removed after the rollout.
-//  4. A program may not outlive its rollout. When the context ends, or the grace before its deadline, its process group
-//     gets SIGTERM, and SIGKILL a grace later. After every run all that it has started and not ended is killed.
+//  4. A program may not outlive its rollout. Its process group gets SIGTERM the grace before the context's deadline, or
+//     half way to it if that is later, and SIGKILL at the deadline. When the context ends otherwise it gets SIGTERM
+//     then, and SIGKILL a grace later. After every run all that the program has started and not ended is killed.
 //
 // How a program ends decides what its rollout is:
 //

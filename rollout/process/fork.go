@@ -22,11 +22,19 @@ type fork struct {
 	sent        chan struct{} // closed when the guard has its message, or never will
 }
 
+const (
+	// heeding bounds how long a guard may take to take its message.
+	heeding = 10 * time.Second
+	// killing bounds how long it may take to kill an agent and all that it left, which it gives up after 10 seconds.
+	killing = 15 * time.Second
+)
+
 // newFork tells the guard what the agent is to find.
 func newFork(w *warm, i *interpreter, talk *net.UnixConn, finds []string) *fork {
 	f := &fork{warm: w, interpreter: i, talk: talk, sent: make(chan struct{})}
 	message := strings.Join(finds, "\x00")
 	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
+	f.talk.SetWriteDeadline(time.Now().Add(heeding))
 	go func() {
 		defer close(f.sent)
 		f.talk.Write(framed) // fails if the guard is gone, which wait finds
@@ -34,27 +42,20 @@ func newFork(w *warm, i *interpreter, talk *net.UnixConn, finds []string) *fork 
 	return f
 }
 
-// ask implements child. A guard that does not take its message in time will be killed.
-func (f *fork) ask() {
-	select {
-	case <-f.sent:
-		f.talk.Write([]byte("t"))
-	default:
-	}
-}
-
-// killing bounds how long a guard may take to kill an agent and all that it left, which it gives up after 10 seconds.
-const killing = 15 * time.Second
+// ask implements child.
+func (f *fork) ask() { f.tell("t") }
 
 // kill implements child.
 func (f *fork) kill() {
-	select {
-	case <-f.sent:
-		f.talk.Write([]byte("k"))
-		f.talk.SetReadDeadline(time.Now().Add(killing))
-	default:
-		f.talk.SetDeadline(time.Now())
-	}
+	f.tell("k")
+	f.talk.SetReadDeadline(time.Now().Add(killing))
+}
+
+// tell tells the guard something behind its message.
+func (f *fork) tell(what string) {
+	<-f.sent
+	f.talk.SetWriteDeadline(time.Now().Add(heeding))
+	f.talk.Write([]byte(what))
 }
 
 // errLost is the end of an agent that nobody saw.

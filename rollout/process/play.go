@@ -87,12 +87,14 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 	})
 }
 
-// stop asks the program to end when ctx does, or grace ahead of its deadline so that the answer of a program that heeds
-// it is in time, and kills it grace later. It returns once the program has ended, and says whether it asked ahead.
+// stop asks the program to end when ctx does, and kills it grace later. Of a deadline, the grace is a part, but at most
+// half of the time that is left: the program is asked ahead of it and killed at it, so that the answer of one that heeds
+// is in time. It returns once the program has ended, and says whether it asked ahead.
 func stop(ctx context.Context, program child, grace time.Duration, ended <-chan struct{}) (early bool) {
 	var ahead <-chan time.Time
 	if deadline, ok := ctx.Deadline(); ok {
-		timer := time.NewTimer(max(0, time.Until(deadline)-grace))
+		left := time.Until(deadline)
+		timer := time.NewTimer(max(left-grace, left/2))
 		defer timer.Stop()
 		ahead = timer.C
 	}
@@ -100,18 +102,25 @@ func stop(ctx context.Context, program child, grace time.Duration, ended <-chan 
 	case <-ended:
 		return false
 	case <-ahead:
+		program.ask()
+		select {
+		case <-ended:
+			return true
+		case <-ctx.Done():
+		}
 		early = true
 	case <-ctx.Done():
+		program.ask()
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-ended:
+			return false
+		case <-timer.C:
+		}
 	}
-	program.ask()
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-ended:
-	case <-timer.C:
-		program.kill()
-		<-ended
-	}
+	program.kill()
+	<-ended
 	return early
 }
 

@@ -82,6 +82,7 @@ def guard(descriptors):
         os.set_blocking(wake, False)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until the agent does what it says
         pid = os.fork()
     except BaseException:
         os._exit(1)
@@ -91,6 +92,7 @@ def guard(descriptors):
             os.close(d)
         talk.close()
         become(descriptors[:3], folder, environ)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return
     try:
         try:

@@ -1,0 +1,16 @@
+"""A module that is worth preloading: it remembers where it was imported."""
+
+import asyncio
+import os
+import random
+import signal
+import tempfile
+
+imported_in = os.getpid()
+lot = random.random()
+state = []
+tempfile.gettempdir()
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+loop = asyncio.new_event_loop()
+asyncio.set_event_loop(loop)
+loop.close()

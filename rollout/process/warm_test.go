@@ -1,0 +1,135 @@
+//go:build unix
+
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// soiled is what a program found of others' marks.
+type soiled struct {
+	Found      []string
+	Lot        float64
+	ImportedIn int `json:"imported_in"`
+}
+
+func soil(t *testing.T, f *fixture) (s soiled) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(f.mustPlay(t, "soil")), &s); err != nil {
+		t.Error(err)
+	}
+	return s
+}
+
+func TestEachRolloutIsClean(t *testing.T) {
+	inModes(t, func(t *testing.T, preload []string) {
+		f := newFixture(t, preload)
+		var mu sync.Mutex
+		lots, interpreters := map[float64]bool{}, map[int]bool{}
+		var running sync.WaitGroup
+		for range 3 {
+			running.Go(func() {
+				for range 2 {
+					s := soil(t, f)
+					mu.Lock()
+					if len(s.Found) > 0 {
+						t.Errorf("marks of others: %s", s.Found)
+					}
+					lots[s.Lot], interpreters[s.ImportedIn] = true, true
+					mu.Unlock()
+				}
+			})
+		}
+		running.Wait()
+		if left, err := os.ReadDir(f.Agent.scratch); err != nil || len(left) != len(preload) { // the interpreter's
+			t.Errorf("folders are left: %v, %v", left, err)
+		}
+		if len(lots) != 6 {
+			t.Errorf("random numbers repeat: %v", lots)
+		}
+		if len(interpreters) != 1 {
+			t.Errorf("interpreters: %v", interpreters)
+		}
+	})
+}
+
+func TestTheInterpreterIsStartedAgain(t *testing.T) {
+	f := newFixture(t, modes["warm"])
+	seen := map[string]bool{}
+	for range 3 {
+		said := f.mustPlay(t, "murder interpreter") // and goes on
+		if seen[said] {
+			t.Error("an interpreter was killed twice: ", said)
+		}
+		seen[said] = true
+		// Whoever asks before its end is noticed has a rollout that failed.
+		<-f.start.(*warm).current.gone
+	}
+	if said := f.mustPlay(t, "say 7"); said != "7" {
+		t.Error(said)
+	}
+	if !strings.Contains(f.log.String(), "started again") {
+		t.Error("the log is silent about it")
+	}
+}
+
+func TestAGuardTakesItsAgentWithIt(t *testing.T) {
+	f := newFixture(t, modes["warm"])
+	done := make(chan error)
+	go func() {
+		_, err := f.play(t, "murder guard")
+		done <- err
+	}()
+	if err := <-done; err == nil || !strings.Contains(err.Error(), errLost.Error()) {
+		t.Error(err)
+	}
+	if said := f.mustPlay(t, "say 7"); said != "7" {
+		t.Error(said)
+	}
+}
+
+// When the node is gone its end of each guard's socket is closed.
+func TestAgentsEndWithTheNode(t *testing.T) {
+	f := newFixture(t, modes["warm"])
+	where, err := newPlace(f.Agent.scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newStdio("hang stubborn", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	w := f.start.(*warm)
+	program, err := w.start(context.Background(), where, append(base(where), w.command.Environ...), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.begin()
+	gone := f.meter.meet(t)
+	program.(*fork).talk.Close()
+	gone()
+	s.finish()
+	program.wait()
+}
+
+func TestModulesThatCannotBeImported(t *testing.T) {
+	f := newFixture(t, []string{"early", "no_such_module"})
+	for range 3 { // each with a new start
+		if _, err := f.play(t, "say 7"); err == nil || !strings.Contains(err.Error(), "No module named 'no_such_module'") {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAScriptWithAnErrorInIt(t *testing.T) {
+	f := newFixture(t, modes["warm"], func(o *Options) { o.Command.Args = []string{python(), "broken.py"} })
+	if _, err := f.play(t, "say 7"); err == nil || !strings.Contains(err.Error(), "SyntaxError") {
+		t.Error(err)
+	}
+}
