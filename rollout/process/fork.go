@@ -23,7 +23,7 @@ type fork struct {
 }
 
 const (
-	// heeding bounds how long a guard may take to take its message.
+	// heeding bounds how long an interpreter or a guard may take to take a message.
 	heeding = 10 * time.Second
 	// killing bounds how long it may take to kill an agent and all that it left, which it gives up after 10 seconds.
 	killing = 15 * time.Second
@@ -84,14 +84,13 @@ func (f *fork) wait() (status, error) {
 	return status{ok: code == 0, words: fmt.Sprintf("exit status %d", code)}, nil
 }
 
-// pass hands descriptors to the process.
+// pass hands descriptors to the process. It is safe for concurrent use: one byte is written wholly or not at all.
 func (i *interpreter) pass(files ...*os.File) error {
 	fds := make([]int, len(files))
 	for n, f := range files {
 		fds[n] = int(f.Fd())
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
+	i.control.SetWriteDeadline(time.Now().Add(heeding))
 	_, _, err := i.control.WriteMsgUnix([]byte{0}, syscall.UnixRights(fds...), nil)
 	return err
 }

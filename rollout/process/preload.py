@@ -234,7 +234,8 @@ def prepare():
     """Imports the modules."""
     modules, script = sys.argv[1], sys.argv[2]
     sys.argv[:] = sys.argv[2:]
-    sys.path[0] = os.path.dirname(script)
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = os.path.dirname(script)
     gc.disable()
     for module in modules.split(","):
         __import__(module)

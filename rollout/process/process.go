@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -92,6 +93,9 @@ func New(o Options) (*Agent, error) {
 	}
 	scratch, err := os.MkdirTemp(o.Scratch, "agent-")
 	if err != nil {
+		return nil, fmt.Errorf("make a folder for agents: %w", err)
+	}
+	if scratch, err = filepath.Abs(scratch); err != nil { // programs run elsewhere
 		return nil, fmt.Errorf("make a folder for agents: %w", err)
 	}
 	a := &Agent{options: o, scratch: scratch}

@@ -5,6 +5,7 @@ package process
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -105,6 +106,7 @@ func (w *warm) start(ctx context.Context, p place, environ []string, s *stdio) (
 	defer theirs.Close()
 	if err := i.pass(s.ends[0], s.ends[1], s.ends[2], theirs); err != nil {
 		talk.Close()
+		i.program.kill() // if it is there at all it does not listen
 		return nil, fmt.Errorf("the interpreter with preloaded modules is gone: %w", err)
 	}
 	return newFork(w, i, talk, append([]string{p.work}, environ...)), nil
@@ -116,10 +118,8 @@ type interpreter struct {
 	err   error         // after ready: why they never will be
 	gone  chan struct{} // closed when the process is gone
 
-	mu      sync.Mutex
-	control *net.UnixConn // guarded by mu; after ready, without err
-
-	program *program // after ready, without err
+	program *program      // after ready, without err
+	control *net.UnixConn // after ready, without err
 }
 
 func (i *interpreter) over() bool {
@@ -180,6 +180,8 @@ func (i *interpreter) serve(w *warm, pause time.Duration) {
 		err = context.Cause(w.ctx)
 	case lost != nil:
 		err = lost
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = fmt.Errorf("the import of %s took longer than %s; the end of what the interpreter wrote:\n%s", strings.Join(w.command.Preload, ", "), preloadTimeout, &said)
 	default:
 		err = fmt.Errorf("the interpreter that imports %s ended: %s; the end of what it wrote:\n%s", strings.Join(w.command.Preload, ", "), how.words, &said)
 	}
