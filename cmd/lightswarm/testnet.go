@@ -21,16 +21,16 @@ import (
 
 // testnetResult is what `testnet --json` prints. Package report defines every figure.
 type testnetResult struct {
-	Reached      bool    `json:"reached"`
-	HeldOutStart float64 `json:"held_out_start"`
-	HeldOutEnd   float64 `json:"held_out_end"`
-	GreedyStart  float64 `json:"greedy_start"`
-	GreedyEnd    float64 `json:"greedy_end"`
-	// The versions that these are of; null where the figure was not measured.
-	HeldOutStartVersion *uint64 `json:"held_out_start_version"`
-	HeldOutEndVersion   *uint64 `json:"held_out_end_version"`
-	GreedyStartVersion  *uint64 `json:"greedy_start_version"`
-	GreedyEndVersion    *uint64 `json:"greedy_end_version"`
+	Reached bool `json:"reached"`
+	// These, and the versions that they are of, are null where the measure is not complete.
+	HeldOutStart        *float64 `json:"held_out_start"`
+	HeldOutEnd          *float64 `json:"held_out_end"`
+	GreedyStart         *float64 `json:"greedy_start"`
+	GreedyEnd           *float64 `json:"greedy_end"`
+	HeldOutStartVersion *uint64  `json:"held_out_start_version"`
+	HeldOutEndVersion   *uint64  `json:"held_out_end_version"`
+	GreedyStartVersion  *uint64  `json:"greedy_start_version"`
+	GreedyEndVersion    *uint64  `json:"greedy_end_version"`
 	// Best is the best measured version, null without any.
 	BestVersion      *uint64           `json:"best_version"`
 	BestHeldOut      *float64          `json:"best_held_out"`
@@ -143,8 +143,8 @@ func (p *program) runTestnet(ctx context.Context, o testnet.Options, plain bool)
 	r := &result.Report
 	shown := testnetResult{
 		Reached:      result.Reached,
-		HeldOutStart: r.HeldOut.Start.Success, HeldOutEnd: r.HeldOut.End.Success,
-		GreedyStart: r.Greedy.Start.Success, GreedyEnd: r.Greedy.End.Success,
+		HeldOutStart: success(r.HeldOut.Start), HeldOutEnd: success(r.HeldOut.End),
+		GreedyStart: success(r.Greedy.Start), GreedyEnd: success(r.Greedy.End),
 		HeldOutStartVersion: r.HeldOut.StartVersion, HeldOutEndVersion: r.HeldOut.EndVersion,
 		GreedyStartVersion: r.Greedy.StartVersion, GreedyEndVersion: r.Greedy.EndVersion,
 		Kept: r.Kept, End: r.End,
@@ -167,6 +167,14 @@ func (p *program) runTestnet(ctx context.Context, o testnet.Options, plain bool)
 		return &exitError{exitTarget, fmt.Errorf("the run ended (%s) before %d evaluations in a row reached %g", r.End, o.Settings.Learner.Hold, r.Target)}
 	}
 	return nil
+}
+
+// success is that of a rate, nil if it was not measured.
+func success(r report.Rate) *float64 {
+	if r.Tasks == 0 {
+		return nil
+	}
+	return &r.Success
 }
 
 // testnetText says in words what a run showed.
