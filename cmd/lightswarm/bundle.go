@@ -56,7 +56,7 @@ that runs on the data folder.
 Token ids become text with the tokenizer of the built-in policy, or of the policy folder that --policy names.`,
 		Example: `  lightswarm bundle show bafkrei… --data ./mynet
   lightswarm bundle show group.bundle --json`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 	}
 	data := p.dataFlag(c)
 	c.Flags().StringVar(&from, "policy", "", "folder of the policy whose tokenizer is used (default the built-in one)")

@@ -39,6 +39,22 @@ func finishTree(root, c *cobra.Command) {
 	}
 }
 
+// takes returns a check of how many arguments a command gets: at most one, which its usage line names.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, words []string) error {
+		_, argument, _ := strings.Cut(c.Use, " ")
+		switch {
+		case len(words) < least:
+			return fmt.Errorf("%s needs an argument: %s", c.CommandPath(), argument)
+		case len(words) <= most:
+			return nil
+		case most == 0:
+			return fmt.Errorf("%s takes no arguments, and %q is one", c.CommandPath(), words[0])
+		}
+		return fmt.Errorf("%s takes one argument, %s, and %q is another", c.CommandPath(), argument, words[most])
+	}
+}
+
 // findCommand is an error if words name no command below c.
 func findCommand(c *cobra.Command, words []string) error {
 	for _, word := range words {

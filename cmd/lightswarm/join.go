@@ -27,7 +27,7 @@ rollout, gets the task on standard input, and answers on standard output. See do
 		Example: `  lightswarm join bafkrei… --bootstrap /ip4/192.0.2.1/tcp/4001/p2p/12D3Koo…
   lightswarm join --data ./volunteer
   lightswarm join --data ./volunteer --agent "python3 agent.py" --agent-preload openai`,
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1),
 	}
 	data := p.dataFlag(c)
 	config.AddFlags(c.Flags(), append(append([]string{}, commonSettings...), rolloutSettings...)...)

@@ -44,7 +44,7 @@ what was learned, until it is interrupted. When it is started again it continues
 how training goes, and the log goes to log.txt in the data folder.`,
 		Example: `  lightswarm learn --data ./mynet
   lightswarm learn --data ./mynet --rollout --learner-target 0.95`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 	}
 	data := p.dataFlag(c)
 	c.Flags().BoolVar(&withRollouts, "rollout", false, "also run rollouts on this machine")

@@ -24,7 +24,7 @@ never trained on. With --json each release is a line, which names the bundles as
 
 The command fails if a release does not name the one before as its parent, or if a bundle was used up twice.`,
 		Example: "  lightswarm ledger --data ./mynet --json",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 	}
 	data := p.dataFlag(c)
 	from := c.Flags().Uint64("from", 0, "first version to list")

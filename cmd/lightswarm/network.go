@@ -64,7 +64,7 @@ Listen addresses are stored in the data folder's config.toml. A port that is not
 command stays true.`,
 		Example: `  lightswarm network create --name mynet --data ./mynet
   lightswarm network create --name mynet --data ./mynet --listen /ip4/0.0.0.0/tcp/4001 --group-size 16`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 	}
 	data := p.dataFlag(c)
 	flags := c.Flags()

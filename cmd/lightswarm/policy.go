@@ -40,7 +40,7 @@ func (p *program) policyShow() *cobra.Command {
 		Short: "Show what a policy is: digests, sizes and shape",
 		Example: `  lightswarm policy show
   lightswarm policy show ./mypolicy --json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1),
 		RunE: func(_ *cobra.Command, arguments []string) error {
 			name := ""
 			if len(arguments) > 0 {

@@ -44,7 +44,7 @@ tool, but prefers a wrong habit: what reinforcement learning then changes.
 The result follows from the seed, to the bit, on every machine; seed 1 gives the built-in policy. It takes about four
 minutes of one processor.`,
 		Example: "  lightswarm policy pretrain --seed 2 --out ./policy2",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if environment != calc.Name {
 				return usage(fmt.Errorf("there is no built-in environment %q; use %s", environment, calc.Name))

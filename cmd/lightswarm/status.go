@@ -50,7 +50,7 @@ func (p *program) status() *cobra.Command {
 		Use:     "status",
 		Short:   "Show what the node on the data folder does",
 		Example: "  lightswarm status --data ./mynet",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 	}
 	data := p.dataFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -72,7 +72,7 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
   lightswarm testnet --nodes 2 --seed 7 --json
   lightswarm testnet --processes --dir /tmp/run1
   lightswarm testnet --agent "python3 examples/calculator/plain_python.py" --agent-preload json,urllib.request`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := config.Merge(o.Settings, config.Sources{Environ: os.Environ(), Flags: cmd.Flags()})
 			if err == nil {

@@ -37,7 +37,7 @@ func (p *program) version() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the program's version and what is built into it",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			r := versionResult{
 				build: thisBuild(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
