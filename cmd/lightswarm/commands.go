@@ -14,28 +14,29 @@ import (
 
 // finish gives the whole tree what each command would otherwise repeat: unknown words are errors below the root too, wrong
 // values of flags are explained, and shells complete values.
-func finish(root *cobra.Command) {
+func (p *program) finish(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return explainFlag(err) })
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	finishTree(root, root)
+	p.finishTree(root, root)
 }
 
-func finishTree(root, c *cobra.Command) {
+func (p *program) finishTree(root, c *cobra.Command) {
 	c.SuggestionsMinimumDistance = 2
 	switch {
 	case c == root:
+		c.RunE = p.group
 	case c.Name() == "help":
 		c.Args = func(_ *cobra.Command, words []string) error { return findCommand(root, words) }
 	case c.HasSubCommands():
 		c.DisableFlagsInUseLine = true
 		c.Args = findCommand
-		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		c.RunE = p.group
 	}
 	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { completeFlag(c, f.Name) })
 	for _, child := range c.Commands() {
-		finishTree(root, child)
+		p.finishTree(root, child)
 	}
 }
 
@@ -53,6 +54,24 @@ func takes(least, most int) cobra.PositionalArgs {
 		}
 		return fmt.Errorf("%s takes one argument, %s, and %q is another", c.CommandPath(), argument, words[most])
 	}
+}
+
+// group runs a command that only has others: it helps a person, and is an error to a program, which wants a result.
+func (p *program) group(c *cobra.Command, _ []string) error {
+	if !p.json {
+		return c.Help()
+	}
+	return usage(fmt.Errorf("%s with --json needs a command: %s", c.CommandPath(), strings.Join(commandsOf(c), ", ")))
+}
+
+// commandsOf are the names of the commands that people use below c.
+func commandsOf(c *cobra.Command) (names []string) {
+	for _, child := range c.Commands() {
+		if child.IsAvailableCommand() {
+			names = append(names, child.Name())
+		}
+	}
+	return names
 }
 
 // findCommand is an error if words name no command below c.
@@ -73,12 +92,7 @@ func unknownCommand(c *cobra.Command, word string) error {
 	fmt.Fprintf(&b, "unknown command %q for %q", word, c.CommandPath())
 	names, heading := c.SuggestionsFor(word), "Did you mean this?"
 	if len(names) == 0 {
-		heading = "It has these:"
-		for _, child := range c.Commands() {
-			if child.IsAvailableCommand() {
-				names = append(names, child.Name())
-			}
-		}
+		names, heading = commandsOf(c), "It has these:"
 	}
 	if len(names) > 0 {
 		fmt.Fprintf(&b, "\n\n%s\n\t%s\n", heading, strings.Join(names, "\n\t"))

@@ -87,9 +87,15 @@ such as LIGHTSWARM_LOG_LEVEL, then flags; the last one wins.
 	c.SetOut(p.out)
 	c.SetErr(p.err)
 	c.AddCommand(p.testnet(), p.network(), p.learn(), p.join(), p.status(), p.ledger(), p.bundle(), p.policy(), p.version())
-	c.Version = programVersion()
-	c.SetVersionTemplate(versionLine() + "\n")
-	finish(c)
+	p.finish(c)
+	version := c.Flags().BoolP("version", "v", false, "print the program's version")
+	group := c.RunE
+	c.RunE = func(c *cobra.Command, words []string) error {
+		if !*version {
+			return group(c, words)
+		}
+		return p.printVersion(func(w io.Writer, _ *versionResult) { fmt.Fprintln(w, versionLine()) })
+	}
 	return c
 }
 

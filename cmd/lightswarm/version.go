@@ -38,27 +38,33 @@ func (p *program) version() *cobra.Command {
 		Use:   "version",
 		Short: "Print the program's version and what is built into it",
 		Args:  takes(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			r := versionResult{
-				build: thisBuild(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
-				Kernels: kernel.Active(), WireMajor: wire.Major, Engine: "exact", ReportSchema: report.Schema,
-			}
-			s, err := base.Load()
-			if err != nil {
-				return err
-			}
-			r.BasePolicy = s.Digest().String()
-			return p.print(r, func(w io.Writer) {
-				fmt.Fprintln(w, versionLine())
-				if r.Revision != "" {
-					fmt.Fprintf(w, "revision     %s\n", r.revision())
-				}
-				fmt.Fprintf(w, "base policy  %s\n", s.Digest().Short())
-				fmt.Fprintf(w, "engine       %s, with %s kernels\n", r.Engine, r.Kernels)
-				fmt.Fprintf(w, "formats      messages %d, report %d\n", r.WireMajor, r.ReportSchema)
-			})
-		},
+		RunE:  func(*cobra.Command, []string) error { return p.printVersion(versionText) },
 	}
+}
+
+// printVersion prints what `version --json` does, or else the text.
+func (p *program) printVersion(text func(io.Writer, *versionResult)) error {
+	r := versionResult{
+		build: thisBuild(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Kernels: kernel.Active(), WireMajor: wire.Major, Engine: "exact", ReportSchema: report.Schema,
+	}
+	s, err := base.Load()
+	if err != nil {
+		return err
+	}
+	r.BasePolicy = s.Digest().String()
+	return p.print(r, func(w io.Writer) { text(w, &r) })
+}
+
+// versionText is all of a version for people.
+func versionText(w io.Writer, r *versionResult) {
+	fmt.Fprintln(w, versionLine())
+	if r.Revision != "" {
+		fmt.Fprintf(w, "revision     %s\n", r.revision())
+	}
+	fmt.Fprintf(w, "base policy  %.12s\n", r.BasePolicy)
+	fmt.Fprintf(w, "engine       %s, with %s kernels\n", r.Engine, r.Kernels)
+	fmt.Fprintf(w, "formats      messages %d, report %d\n", r.WireMajor, r.ReportSchema)
 }
 
 // build says which source the program was built from.
