@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,8 +30,14 @@ type trainer struct {
 	refused  map[learner.Reason]uint64 // the same, by reason; guarded by mu
 }
 
+// ErrNotLearner says that the charter does not let the node release.
+var ErrNotLearner = errors.New("this data folder's peer is no learner of its network: the charter names the peers that may release")
+
 // openTrainer opens the learner on the node's store.
 func (n *Node) openTrainer(ctx context.Context) (*trainer, error) {
+	if !slices.Contains(n.charter.Learners, n.key.Peer()) {
+		return nil, ErrNotLearner
+	}
 	base, err := policy.Assemble(ctx, n.charter.Base.Anchor, func(_ context.Context, cid wire.CID) ([]byte, error) { return n.store.Get(cid) })
 	if err != nil {
 		return nil, fmt.Errorf("the base policy of network %q is not on this node; run its learner where the network was founded: %w", n.charter.Name, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/node"
 	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/node/store"
 )
 
 // dataFlag adds --data, whose value folder returns.
@@ -69,9 +70,12 @@ func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.
 		if errors.Is(context.Cause(ctx), errInterrupted) {
 			return errInterrupted
 		}
-		return err
+		return explainFolder(err, o.Folder)
 	}
 	err = p.announceNode(n, o)
+	if !o.Config.Has(config.RoleLearner) && slices.Contains(n.Charter().Learners, n.Peer()) {
+		fmt.Fprintf(p.err, "lightswarm: %s is the data folder of a learner of this network; now it runs rollouts alone. To train, stop this and run\nlightswarm learn --data %s, with --rollout for both.\n", o.Folder, o.Folder)
+	}
 	if err == nil && len(o.Config.P2P.Bootstrap) > 0 {
 		err = remember(o.Folder, remembered{"bootstrap", "Members to dial first, as the first start named them.", o.Config.P2P.Bootstrap})
 	}
@@ -100,6 +104,17 @@ func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.
 		fmt.Fprintf(p.err, "lightswarm: stopped %s; everything is saved in %s. Go on with %s\n", version, o.Folder, again(o))
 	}
 	return nil
+}
+
+// explainFolder says what to do with a data folder that does not suit the command.
+func explainFolder(err error, folder string) error {
+	switch {
+	case errors.Is(err, node.ErrNotLearner):
+		return usage(fmt.Errorf("%w. Run rollouts with lightswarm join --data %s, or name the data folder of the network's learner with --data", err, folder))
+	case errors.Is(err, store.ErrOtherNetwork):
+		return usage(err)
+	}
+	return err
 }
 
 // again is the command that goes on where a node stopped. A program that plays rollouts is not remembered: what runs on a
