@@ -4,7 +4,10 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/lightswarm/lightswarm/node"
@@ -68,7 +71,7 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return e.Option + ": " + e.Problem }
 
-// Validate checks everything that Run relies on and touches nothing. Its error is an *OptionError, or a
+// Validate checks everything that Run relies on and changes nothing. Its error is an *OptionError, or a
 // *config.FieldError for a setting of the nodes.
 func (o *Options) Validate() error {
 	wrong := func(option, format string, values ...any) error {
@@ -85,6 +88,12 @@ func (o *Options) Validate() error {
 		return wrong("examples", "%d: use 0 or a positive number", o.Examples)
 	case o.Processes && o.Binary == "":
 		return wrong("processes", "the program that nodes are processes of is missing")
+	}
+	switch entries, err := os.ReadDir(o.Dir); {
+	case len(entries) > 0: // Figures of two runs do not mix.
+		return wrong("dir", "the run folder %s is not empty: name another one, or remove it", o.Dir)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return wrong("dir", "%s is no folder that can be read: name another one", o.Dir)
 	}
 	f, err := o.founding()
 	if err != nil {

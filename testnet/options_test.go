@@ -54,11 +54,16 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestRunFolderMustBeNew(t *testing.T) {
 	o := DefaultOptions()
 	o.Dir = t.TempDir()
-	if err := makeFolder(filepath.Join(o.Dir, "used")); err != nil {
+	used := filepath.Join(o.Dir, "used")
+	if err := os.WriteFile(used, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), o, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
-		t.Errorf("a run in a folder with content: %v", err)
+	for dir, problem := range map[string]string{o.Dir: "not empty", used: "no folder"} {
+		o.Dir = dir
+		var option *OptionError
+		if _, err := Run(t.Context(), o, nil); !errors.As(err, &option) || option.Option != "dir" || !strings.Contains(err.Error(), problem) {
+			t.Errorf("a run in %s: %v", dir, err)
+		}
 	}
 }
 

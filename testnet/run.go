@@ -51,8 +51,8 @@ func Run(ctx context.Context, o Options, show func(Progress)) (*Result, error) {
 	if show == nil {
 		show = func(Progress) {}
 	}
-	if err := makeFolder(o.Dir); err != nil {
-		return nil, err
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the run folder: %w", err)
 	}
 	out, err := os.Create(filepath.Join(o.Dir, "log.txt"))
 	if err != nil {
@@ -61,17 +61,6 @@ func Run(ctx context.Context, o Options, show func(Progress)) (*Result, error) {
 	r := &run{Options: o, show: show, log: slog.New(slog.NewTextHandler(out, nil)), started: time.Now()}
 	result, err := r.run(ctx)
 	return result, errors.Join(err, out.Close())
-}
-
-// makeFolder makes the run folder, which must be new so that no figures mix.
-func makeFolder(dir string) error {
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return fmt.Errorf("the run folder %s is not empty: name another one, or remove it", dir)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the run folder: %w", err)
-	}
-	return nil
 }
 
 // run is a run under way.

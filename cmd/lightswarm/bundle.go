@@ -71,7 +71,7 @@ Token ids become text with the tokenizer of the built-in policy, or of the polic
 		}
 		s, err := readPolicy(from)
 		if err != nil {
-			return err
+			return fmt.Errorf("--policy: %w", err)
 		}
 		r := bundleResult{
 			CID: wire.SumCID(raw).String(), Bytes: len(raw), Network: b.Network.String(), Purpose: b.Purpose.String(),
@@ -96,7 +96,7 @@ func readBundle(ctx context.Context, name string, data func() (string, error)) (
 	}
 	cid, parseErr := wire.ParseCIDString(name)
 	if parseErr != nil {
-		return nil, fmt.Errorf("there is no file %s, and it is no CID either", name)
+		return nil, usage(fmt.Errorf("there is no file %s, and it is no CID either: name a file, or copy the whole CID from lightswarm ledger --json", name))
 	}
 	folder, err := data()
 	if err != nil {
@@ -139,11 +139,14 @@ func readPolicy(dir string) (*policy.Snapshot, error) {
 	if dir == "" || dir == "base" {
 		return base.Load()
 	}
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usage(fmt.Errorf("there is no folder %s: name one with a policy, or base for the built-in one", dir))
+	case err == nil && !info.IsDir():
 		return nil, usage(fmt.Errorf("%s is not a folder; a policy is one with config.json, model.safetensors and the tokenizer's files", dir))
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, fmt.Errorf("read policy from %s: %w", dir, err)
 	}
 	for _, e := range entries {

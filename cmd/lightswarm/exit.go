@@ -24,7 +24,7 @@ var exitMeanings = []struct {
 }{
 	{exitOK, "it worked; for a node: it was stopped in order"},
 	{exitFailed, "it failed; standard error says why and what to do"},
-	{exitUsage, "a flag, argument, setting or variable is wrong"},
+	{exitUsage, "a flag, argument, setting or variable is wrong, or names what does not suit; nothing was begun"},
 	{exitNoNode, "no node runs on the data folder"},
 	{exitTarget, "the testnet did not reach its target"},
 	{exitInterrupted, "interrupted before there was a result"},

@@ -72,7 +72,7 @@ func (p *program) checkSources(c config.Config, folder string) error {
 	}
 	switch {
 	case c.Network == "":
-		return fmt.Errorf("there is no network yet in %s: give the id of the one to join, as in the join command that lightswarm status prints, or name the data folder of a node with --data", folder)
+		return usage(fmt.Errorf("there is no network yet in %s: give the id of the one to join, as in the join command that lightswarm status prints, or name the data folder of a node with --data", folder))
 	case len(c.P2P.Bootstrap) > 0:
 	case c.P2P.MDNS:
 		fmt.Fprintln(p.err, "lightswarm: looking for a member on the local network. If none runs there, stop this and name one with --bootstrap, as in the join command.")

@@ -64,7 +64,7 @@ how training goes, and the log goes to log.txt in the data folder.`,
 			return err
 		}
 		if !hasDatabase(folder) {
-			return fmt.Errorf("there is no network in %s: found one with lightswarm network create --data %s", folder, folder)
+			return usage(fmt.Errorf("there is no network in %s: found one with lightswarm network create --data %s, or name the data folder of its learner with --data", folder, folder))
 		}
 		loaded.Roles = []config.Role{config.RoleLearner}
 		if withRollouts {

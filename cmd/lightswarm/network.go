@@ -117,7 +117,7 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 		return err
 	}
 	if bound {
-		return fmt.Errorf("%s belongs to a network already, %s: run its learner with lightswarm learn --data %s, or name another folder with --data", folder, belongs, folder)
+		return usage(fmt.Errorf("%s belongs to a network already, %s: run its learner with lightswarm learn --data %s, or name another folder with --data", folder, belongs, folder))
 	}
 	if loaded.P2P.Listen, err = choosePorts(loaded.P2P.Listen); err != nil {
 		return usage(loaded.Explain(err))

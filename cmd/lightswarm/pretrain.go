@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime"
 	"time"
 
@@ -52,7 +54,9 @@ minutes of one processor.`,
 			if out == "" {
 				return usage(fmt.Errorf("name the folder for the policy with --out"))
 			}
-			if err := policy.CheckDir(out); err != nil {
+			if err := policy.CheckDir(out); errors.Is(err, fs.ErrExist) {
+				return usage(fmt.Errorf("--out %s: the folder is not empty: name another one", out))
+			} else if err != nil {
 				return err
 			}
 			started := time.Now()
