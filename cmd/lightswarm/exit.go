@@ -27,7 +27,7 @@ var exitMeanings = []struct {
 	{exitUsage, "a flag, argument, setting or variable is wrong, or names what does not suit; nothing was begun"},
 	{exitNoNode, "no node runs on the data folder"},
 	{exitTarget, "the testnet did not reach its target"},
-	{exitInterrupted, "interrupted before there was a result"},
+	{exitInterrupted, "an interrupt (Ctrl-C, or a signal to stop) ended work that was not done; to a node it is a good end, 0"},
 }
 
 // exitHelp is the table as text.

@@ -92,7 +92,7 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
 	f.StringVar(&o.Environment, "env", o.Environment, "built-in environment to train on")
 	f.Uint32Var(&o.GroupSize, "group-size", 0, "rollouts of one task that are compared; 0 is 8")
 	f.Uint32Var(&o.EvaluationTasks, "evaluation-tasks", 0, "held-out tasks that measure a release; 0 is 256")
-	f.Float64Var(&target, "target", target, "held-out success to reach in --hold evaluations in a row; 0 trains until --steps")
+	f.Float64Var(&target, "target", target, "share of held-out tasks, 0 to 1, that ends the run when --hold evaluations in a row reach it; 0 is none: --steps, --timeout or an interrupt ends the run")
 	f.IntVar(&hold, "hold", hold, "evaluations in a row that must reach --target")
 	f.IntVar(&steps, "steps", steps, "last version to train; 0 is no limit")
 	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "end the run after this long; 0 is never")

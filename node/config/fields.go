@@ -53,7 +53,7 @@ func (c *Config) fields() []field {
 		{"learner.fetch_bytes", "memory for bundles on their way", sizeValue(&c.Learner.FetchBytes)},
 
 		{"log.level", "debug, info, warn or error", textValue(&c.Log.Level)},
-		{"log.format", "text, json or auto", textValue(&c.Log.Format)},
+		{"log.format", "text, json, or auto: text on a terminal and json elsewhere", textValue(&c.Log.Format)},
 	}
 }
 
