@@ -32,6 +32,7 @@ type Learner struct {
 	due      time.Time          // guarded by mu; when the next step begins if no group comes, zero if it does not
 	head     wire.SignedRelease // guarded by mu, and changed by the training loop alone; zero before version 0
 	totals   totals             // guarded by mu
+	training bool               // guarded by mu; a step has its groups, and its version is not durable yet
 
 	// work tells the dispatcher, and ready the training loop, that something changed.
 	work, ready chan struct{}
@@ -203,6 +204,8 @@ type Status struct {
 	// Queued announcements wait for their fetch, Fetching bundles are on their way to the store, Waiting groups to be
 	// trained on.
 	Queued, Fetching, Waiting int
+	// Training says that a step is under way, which makes the version after Head.
+	Training bool
 	// Due is when the next step begins even if no group comes; zero if it waits for one for ever.
 	Due time.Time
 	// GroupsTrained and TokensTrained count what the chain has learned from.
@@ -235,6 +238,7 @@ func (l *Learner) Status() Status {
 		Queued:        l.queue.size,
 		Fetching:      l.fetching,
 		Waiting:       l.buffer.Len(),
+		Training:      l.training,
 		Due:           l.due,
 		GroupsTrained: l.totals.groups,
 		TokensTrained: l.totals.tokens,

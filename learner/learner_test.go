@@ -87,6 +87,40 @@ func TestGroupsExpire(t *testing.T) {
 	})
 }
 
+// What a learner says that it does is true at each moment of a step.
+func TestStatusSaysWhetherAStepIsUnderWay(t *testing.T) {
+	n := plainNetwork(t)
+	virtualtime.Test(t, func(t *testing.T) {
+		s := newSwarm()
+		c := n.config(s)
+		var l *Learner
+		says := func(training bool, version uint64) {
+			if got := l.Status(); got.Training != training || got.Head.Version != version {
+				t.Errorf("training is %t at version %d, want %t at %d", got.Training, got.Head.Version, training, version)
+			}
+		}
+		c.Trainer = &fakeTrainer{weights: make([]float32, 4), norm: func(int) float64 {
+			says(true, 0)
+			return 1
+		}}
+		c.Stop.MaxVersion = 1
+		c.FinalPatience = 0
+		s.publish = func(r wire.SignedRelease) {
+			says(false, r.Version)
+			if r.Version == 0 {
+				offerGroups(t, n, s, l, 1, 0, 4)
+			}
+		}
+		var err error
+		if l, err = Open(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Run(t.Context()); err != nil || len(s.steps) != 1 {
+			t.Fatalf("%d steps, %v", len(s.steps), err)
+		}
+	})
+}
+
 func TestBadGradientsLeaveTheWeights(t *testing.T) {
 	n := plainNetwork(t)
 	for name, norm := range map[string]float64{"not finite": math.NaN(), "absurd": 1e9} {

@@ -82,7 +82,7 @@ func (l *Learner) take() (batch []Record, wait time.Duration) {
 	defer l.mu.Unlock()
 	l.expire(now)
 	batch, wait = l.buffer.Take(now)
-	if len(batch) > 0 {
+	if l.training = len(batch) > 0; l.training {
 		signal(l.work) // there is room again
 	}
 	l.due = time.Time{}

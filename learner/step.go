@@ -205,7 +205,7 @@ func (l *Learner) commit(ctx context.Context, v version) error {
 	}
 	l.board.Close(l.state.OldestEvaluated())
 	l.used = slices.Delete(l.used, 0, used)
-	l.head, l.totals, l.expired = v.release, v.totals, 0
+	l.head, l.totals, l.expired, l.training = v.release, v.totals, 0, false
 	return nil
 }
 

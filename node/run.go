@@ -145,10 +145,14 @@ func (n *Node) phase() string {
 		return fmt.Sprintf("%s under version %d", s.Activity, s.Version)
 	case n.trainer != nil:
 		s := n.trainer.learner.Status()
-		if s.Head.Final {
+		// No number: where this is shown beside the newest version, one of them may be a moment older.
+		switch {
+		case s.Training:
+			return "training the next version"
+		case s.Head.Final:
 			return fmt.Sprintf("waiting for the evaluation of version %d", s.Head.Version)
 		}
-		return fmt.Sprintf("gathering groups for version %d", s.Head.Version+1)
+		return "gathering groups for the next version"
 	case n.roles.Has(wire.RoleRelay):
 		return fmt.Sprintf("relaying, at version %d", head.Version)
 	}

@@ -179,6 +179,7 @@ func (t *trainer) status() *api.LearnerStatus {
 		Fetching:      s.Fetching,
 		Waiting:       s.Waiting,
 		Batch:         t.batch,
+		Training:      s.Training,
 		StepDue:       s.Due,
 		GroupsTrained: s.GroupsTrained,
 		TokensTrained: s.TokensTrained,

@@ -35,6 +35,8 @@ func waitsFor(s *api.Status, now time.Time) string {
 		return fmt.Sprintf("finished: version %d is final, and served until this is stopped", s.Head.Version)
 	case s.Head.Final:
 		return fmt.Sprintf("waiting for the evaluation of version %d, the final one", s.Head.Version)
+	case l.Training:
+		return "training the next version"
 	case l.Waiting == 0:
 		return fmt.Sprintf("waiting for rollouts; a step needs %d groups", l.Batch)
 	case l.StepDue.After(now):

@@ -80,7 +80,7 @@ func statusText(w io.Writer, s *api.Status, now time.Time) {
 	row("node", "%s, %s for %s", s.Peer, strings.Join(s.Roles, " and "), now.Sub(s.Started).Round(time.Second))
 	row("network", "%s (%s), environments %s", s.Network.ID, s.Network.Name, strings.Join(s.Network.Environments, ", "))
 	row("now", "%s", s.Phase)
-	if waits := waitsFor(s, now); waits != "" {
+	if waits := waitsFor(s, now); waits != "" && waits != s.Phase {
 		row("learner", "%s", waits)
 	}
 	if s.Rollout != nil {

@@ -110,6 +110,8 @@ type LearnerStatus struct {
 	Fetching int `json:"fetching"`
 	Waiting  int `json:"waiting"`
 	Batch    int `json:"batch"`
+	// Training says that a step is under way, which makes the next version.
+	Training bool `json:"training"`
 	// StepDue is when the next step begins with the groups that wait then, if none comes before; absent while none waits.
 	StepDue time.Time `json:"step_due,omitzero"`
 	// GroupsTrained and TokensTrained count what the chain has learned from.
