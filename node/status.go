@@ -114,7 +114,8 @@ func (n *Node) Ledger(from uint64, limit int) ([]api.LedgerEntry, error) {
 		}
 		shown[i] = api.LedgerEntry{
 			Version: e.Version, Release: e.Release.String(), Policy: policy.Digest(release.Policy.Digest).String(),
-			Trained: cidsJSON(e.Trained), Evaluated: cidsJSON(e.Evaluated),
+			Manifest: release.Policy.Anchor.String(),
+			Trained:  cidsJSON(e.Trained), Evaluated: cidsJSON(e.Evaluated),
 		}
 		if release.Parent.Defined() {
 			shown[i].Parent = release.Parent.String()
@@ -215,6 +216,7 @@ func releaseJSON(r *wire.SignedRelease) *api.Release {
 		Version:       r.Version,
 		ID:            r.ID.String(),
 		Policy:        policy.Digest(r.Policy.Digest).String(),
+		Manifest:      r.Policy.Anchor.String(),
 		Created:       r.Created,
 		GroupsTrained: r.GroupsTrained,
 		Evaluate:      r.Evaluate,

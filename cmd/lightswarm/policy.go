@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/transformer"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -35,44 +38,98 @@ func (p *program) policy() *cobra.Command {
 }
 
 func (p *program) policyShow() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show [FOLDER|base]",
+	c := &cobra.Command{
+		Use:   "show [base|FOLDER|VERSION]",
 		Short: "Show what a policy is: digests, sizes and shape",
+		Long: `Show the built-in policy, the one of a folder that lightswarm policy pretrain made, or the one of a version of a network:
+the node that runs on the data folder is asked for it. A learner has all of its versions, as far as their blocks did not
+have to make room; any other node has the newest.`,
 		Example: `  lightswarm policy show
-  lightswarm policy show ./mypolicy --json`,
+  lightswarm policy show ./policy2 --json
+  lightswarm policy show 5 --data ./mynet`,
 		Args: takes(0, 1),
-		RunE: func(_ *cobra.Command, arguments []string) error {
-			name := ""
-			if len(arguments) > 0 {
-				name = arguments[0]
-			}
-			s, err := readPolicy(name)
-			if err != nil {
-				return err
-			}
-			shape, err := transformer.ParseConfig(s.ConfigJSON)
-			if err != nil {
-				return err
-			}
-			manifest, blocks, err := s.Encode()
-			if err != nil {
-				return err
-			}
-			r := policyResult{
-				Digest: s.Digest().String(), StateDigest: s.State.String(), Manifest: manifest.String(),
-				Parameters: shape.Parameters(), Bytes: s.Bytes(), Vocabulary: s.Tokenizer.VocabSize(), Context: shape.Context,
-				Hidden: shape.Hidden, Layers: shape.Layers, Heads: shape.Heads,
-				Template: string(s.Template), Tensors: len(s.Tensors), Blocks: len(blocks),
-			}
-			return p.print(r, func(w io.Writer) {
-				fmt.Fprintf(w, "digest      %s\n", r.Digest)
-				fmt.Fprintf(w, "weights     %s\n", r.StateDigest)
-				fmt.Fprintf(w, "manifest    %s, %d blocks of at most %d KiB\n", r.Manifest, r.Blocks, wire.MaxBlockBytes>>10)
-				fmt.Fprintf(w, "model       %d parameters, %d bytes: %d layers, width %d, %d heads, context %d\n",
-					r.Parameters, r.Bytes, r.Layers, r.Hidden, r.Heads, r.Context)
-				fmt.Fprintf(w, "vocabulary  %d tokens\n", r.Vocabulary)
-				fmt.Fprintf(w, "template    %s\n", r.Template)
-			})
-		},
 	}
+	data := p.dataFlag(c)
+	c.RunE = func(cmd *cobra.Command, arguments []string) error {
+		name := ""
+		if len(arguments) > 0 {
+			name = arguments[0]
+		}
+		version, err := strconv.ParseUint(name, 10, 64)
+		if err != nil || exists(name) {
+			return p.printPolicy(readPolicy(name))
+		}
+		folder, err := data()
+		if err != nil {
+			return usage(err)
+		}
+		return p.printPolicy(releasedPolicy(cmd.Context(), folder, version))
+	}
+	return c
+}
+
+// releasedPolicy gets a version's policy from the node that runs on a data folder.
+func releasedPolicy(ctx context.Context, folder string, version uint64) (*policy.Snapshot, error) {
+	node, err := client(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer node.Close()
+	status, err := node.Status(ctx)
+	if err != nil {
+		return nil, noNode(folder, err)
+	}
+	if status.Head == nil || version > status.Head.Version {
+		return nil, usage(fmt.Errorf("there is no version %d yet: lightswarm status --data %s says which is the newest", version, folder))
+	}
+	digest, manifest := status.Head.Policy, status.Head.Manifest
+	if version != status.Head.Version {
+		entries, err := node.Ledger(ctx, version, 1)
+		if err != nil {
+			return nil, noNode(folder, err)
+		}
+		if len(entries) == 0 || entries[0].Version != version {
+			return nil, fmt.Errorf("the node on %s knows only the newest version, %d: ask the learner's, on its own machine", folder, status.Head.Version)
+		}
+		digest, manifest = entries[0].Policy, entries[0].Manifest
+	}
+	cid, err := wire.ParseCIDString(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("the node's answer about version %d: %w", version, err)
+	}
+	s, err := policy.Assemble(ctx, cid, func(ctx context.Context, cid wire.CID) ([]byte, error) { return node.Block(ctx, cid.String()) })
+	if err == nil && s.Digest().String() != digest {
+		err = fmt.Errorf("version %d is policy %.12s, its blocks are %s", version, digest, s.Digest().Short())
+	}
+	return s, err
+}
+
+// printPolicy prints what a policy is that was read without an error.
+func (p *program) printPolicy(s *policy.Snapshot, err error) error {
+	if err != nil {
+		return err
+	}
+	shape, err := transformer.ParseConfig(s.ConfigJSON)
+	if err != nil {
+		return err
+	}
+	manifest, blocks, err := s.Encode()
+	if err != nil {
+		return err
+	}
+	r := policyResult{
+		Digest: s.Digest().String(), StateDigest: s.State.String(), Manifest: manifest.String(),
+		Parameters: shape.Parameters(), Bytes: s.Bytes(), Vocabulary: s.Tokenizer.VocabSize(), Context: shape.Context,
+		Hidden: shape.Hidden, Layers: shape.Layers, Heads: shape.Heads,
+		Template: string(s.Template), Tensors: len(s.Tensors), Blocks: len(blocks),
+	}
+	return p.print(r, func(w io.Writer) {
+		fmt.Fprintf(w, "digest      %s\n", r.Digest)
+		fmt.Fprintf(w, "weights     %s\n", r.StateDigest)
+		fmt.Fprintf(w, "manifest    %s, %d blocks of at most %d KiB\n", r.Manifest, r.Blocks, wire.MaxBlockBytes>>10)
+		fmt.Fprintf(w, "model       %d parameters, %d bytes: %d layers, width %d, %d heads, context %d\n",
+			r.Parameters, r.Bytes, r.Layers, r.Hidden, r.Heads, r.Context)
+		fmt.Fprintf(w, "vocabulary  %d tokens\n", r.Vocabulary)
+		fmt.Fprintf(w, "template    %s\n", r.Template)
+	})
 }

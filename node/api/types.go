@@ -47,9 +47,10 @@ type Release struct {
 	Version uint64 `json:"version"`
 	// ID is the CID of the signed release.
 	ID string `json:"id"`
-	// Policy is the policy's digest in hexadecimal.
-	Policy  string    `json:"policy"`
-	Created time.Time `json:"created"`
+	// Policy is the policy's digest in hexadecimal, Manifest the CID of the block that lists its blocks.
+	Policy   string    `json:"policy"`
+	Manifest string    `json:"manifest"`
+	Created  time.Time `json:"created"`
 	// GroupsTrained is how many groups the chain was trained on up to this version.
 	GroupsTrained uint64 `json:"groups_trained"`
 	Evaluate      bool   `json:"evaluate"`
@@ -175,8 +176,9 @@ type LedgerEntry struct {
 	// Release is the CID of the version's signed release, Parent that of the version before; empty for version 0.
 	Release string `json:"release"`
 	Parent  string `json:"parent"`
-	// Policy is the policy's digest in hexadecimal.
-	Policy string `json:"policy"`
+	// Policy is the policy's digest in hexadecimal, Manifest the CID of the block that lists its blocks.
+	Policy   string `json:"policy"`
+	Manifest string `json:"manifest"`
 	// Trained are the CIDs of the groups that the step used up: trained on, or dropped because they were too old or nothing
 	// was to be learned from them. Evaluated are those of the evaluation blocks that were counted meanwhile, which are never trained on.
 	Trained   []string `json:"trained"`
