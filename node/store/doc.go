@@ -23,7 +23,8 @@
 //     of the node itself, leave out a record until it is. So no crash makes a node forget one that others have.
 //  4. Concurrent durable changes share a sync of the log.
 //  5. Once the disk fails a write, the store takes no more changes ([ErrFailed]): nothing is confirmed that might be lost.
-//     So it is once it meets damage ([ErrCorrupt]), which is an error for whoever reads what is damaged.
+//     So it is once it meets damage ([ErrCorrupt]), which is an error for whoever reads what is damaged;
+//     a file that is missing or cut short is an error of Open.
 //  6. Every method is safe for concurrent use, and none may be called after Close.
 //
 // A database belongs to one network (see [Store.Bind]) and has a schema number; a newer one is refused with

@@ -61,20 +61,3 @@ func missing(err error) bool {
 
 // readError says that the database could not be read.
 func readError(err error) error { return fmt.Errorf("read database: %w", corrupt(err)) }
-
-// noValueFile begins what pebble 2 panics with when it wants to report that a value file is not there.
-const noValueFile = "unknown metadata type"
-
-// recoverDamage is deferred where the database is read.
-func recoverDamage(err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case string:
-		if !strings.HasPrefix(p, noValueFile) {
-			panic(p)
-		}
-		*err = readError(fmt.Errorf("%w: a .blob file is missing", ErrCorrupt))
-	default:
-		panic(p)
-	}
-}

@@ -8,13 +8,42 @@ import (
 	"os"
 	"strings"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// guard is a file system that finds damage in the database's value files before pebble does. Of a value file that is
-// missing, cut short or has a damaged end, pebble 2 panics, also in the background, where nobody can recover. Of one with
-// a damaged block it looks for the flipped bit, which takes minutes for a value of some megabytes. With guard both are
-// errors of the disk, which pebble passes on.
+// checkValues finds value files that are missing or have another size than was written. Of tables pebble sees that when
+// it opens. Of a value file that is missing, it panics when it first reads from it, also in the background, where nobody
+// can recover; so it is asked which there must be before it may work: of a database that is only read, nothing changes.
+// What else is wrong, opening tells.
+func checkValues(o Options, options *pebble.Options, failed *failure) error {
+	options.ReadOnly = true
+	db, err := pebble.Open(o.Folder, options)
+	if err != nil {
+		return nil //nolint:nilerr // There is no database yet, or opening it fails too.
+	}
+	for file := range db.DebugCurrentVersion().BlobFiles.All() {
+		name := o.FileSystem.PathJoin(o.Folder, file.Physical.FileNum.String()+valueSuffix)
+		info, statErr := o.FileSystem.Stat(name)
+		switch {
+		case errors.Is(statErr, os.ErrNotExist):
+			err = failed.damaged(name + " is missing")
+		case statErr != nil:
+			err = statErr
+		case info.Size() != int64(file.Physical.Size):
+			err = failed.damaged(fmt.Sprintf("%s has %d bytes, not %d", name, info.Size(), file.Physical.Size))
+		}
+		if err != nil {
+			break
+		}
+	}
+	return errors.Join(err, db.Close())
+}
+
+// guard is a file system that finds damage in the database's value files before pebble does. Of a value file that
+// vanished, was cut short or has a damaged end, pebble 2 panics, also in the background, where nobody can recover. Of one
+// with a damaged block it looks for the flipped bit, which takes minutes for a value of some megabytes. With guard both
+// are errors of the disk, which pebble passes on.
 type guard struct {
 	vfs.FS
 	// report is told of what is damaged and returns the error for whoever wanted to read it.

@@ -91,7 +91,9 @@ func Open(o Options) (*Store, error) {
 		FormatMajorVersion: pebble.FormatValueSeparation,
 	}
 	// Every change looks up keys, most of which are not there. That reads the part of a table where they would be, which
-	// is small only if policies and checkpoints, megabytes each, are kept elsewhere.
+	// is small only if policies and checkpoints, megabytes each, are kept elsewhere. Measured with 0.6 GB of blocks and
+	// checkpoints through a store of 96 MiB: compactions write 1.1 GB instead of 2.5, and blocks are read three times as
+	// fast, for a third more room on disk.
 	options.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
 		return pebble.ValueSeparationPolicy{
 			Enabled: true, MinimumSize: separateBytes, MaxBlobReferenceDepth: 10, RewriteMinimumAge: time.Minute, TargetGarbageRatio: 0.2,
@@ -99,7 +101,11 @@ func Open(o Options) (*Store, error) {
 	}
 	failed := &failure{log: o.Log}
 	options.FS = guard{o.FileSystem, failed.damaged}
-	db, err := openDatabase(o, options, failed)
+	err := checkValues(o, options.Clone(), failed)
+	var db *pebble.DB
+	if err == nil {
+		db, err = openDatabase(o, options, failed)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", o.Folder, corrupt(err))
 	}
@@ -189,7 +195,6 @@ func (s *Store) Close() error {
 
 // get returns a copy of a value; ok is false if there is none.
 func get(r pebble.Reader, k []byte) (value []byte, ok bool, err error) {
-	defer recoverDamage(&err)
 	v, closer, err := r.Get(k)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
@@ -206,7 +211,6 @@ func get(r pebble.Reader, k []byte) (value []byte, ok bool, err error) {
 
 // has says whether a key exists.
 func has(r pebble.Reader, k []byte) (there bool, err error) {
-	defer recoverDamage(&err)
 	_, closer, err := r.Get(k)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return false, nil
@@ -223,7 +227,6 @@ func has(r pebble.Reader, k []byte) (there bool, err error) {
 // scan calls visit for the keys from lower to before upper, in order, until it returns false or an error. The slices
 // are valid during the call.
 func scan(r pebble.Reader, lower, upper []byte, visit func(k, v []byte) (bool, error)) (err error) {
-	defer recoverDamage(&err)
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return readError(err)
@@ -254,7 +257,6 @@ func scanPrefix(r pebble.Reader, prefix []byte, visit func(k, v []byte) (bool, e
 
 // last returns the greatest key with a prefix and its value.
 func last(r pebble.Reader, prefix []byte) (k, v []byte, err error) {
-	defer recoverDamage(&err)
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	if err != nil {
 		return nil, nil, readError(err)
