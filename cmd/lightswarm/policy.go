@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -33,7 +32,7 @@ type policyResult struct {
 
 func (p *program) policy() *cobra.Command {
 	c := &cobra.Command{Use: "policy", Short: "Look at policies and make them"}
-	c.AddCommand(p.policyShow(), p.pretrain())
+	c.AddCommand(p.policyShow(), p.policySave(), p.pretrain())
 	return c
 }
 
@@ -63,45 +62,10 @@ have to make room; any other node has the newest.`,
 		if err != nil {
 			return usage(err)
 		}
-		return p.printPolicy(releasedPolicy(cmd.Context(), folder, version))
+		_, s, err := releasedPolicy(cmd.Context(), folder, &version)
+		return p.printPolicy(s, err)
 	}
 	return c
-}
-
-// releasedPolicy gets a version's policy from the node that runs on a data folder.
-func releasedPolicy(ctx context.Context, folder string, version uint64) (*policy.Snapshot, error) {
-	node, err := client(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer node.Close()
-	status, err := node.Status(ctx)
-	if err != nil {
-		return nil, noNode(folder, err)
-	}
-	if status.Head == nil || version > status.Head.Version {
-		return nil, usage(fmt.Errorf("there is no version %d yet: lightswarm status --data %s says which is the newest", version, folder))
-	}
-	digest, manifest := status.Head.Policy, status.Head.Manifest
-	if version != status.Head.Version {
-		entries, err := node.Ledger(ctx, version, 1)
-		if err != nil {
-			return nil, noNode(folder, err)
-		}
-		if len(entries) == 0 || entries[0].Version != version {
-			return nil, fmt.Errorf("the node on %s knows only the newest version, %d: ask the learner's, on its own machine", folder, status.Head.Version)
-		}
-		digest, manifest = entries[0].Policy, entries[0].Manifest
-	}
-	cid, err := wire.ParseCIDString(manifest)
-	if err != nil {
-		return nil, fmt.Errorf("the node's answer about version %d: %w", version, err)
-	}
-	s, err := policy.Assemble(ctx, cid, func(ctx context.Context, cid wire.CID) ([]byte, error) { return node.Block(ctx, cid.String()) })
-	if err == nil && s.Digest().String() != digest {
-		err = fmt.Errorf("version %d is policy %.12s, its blocks are %s", version, digest, s.Digest().Short())
-	}
-	return s, err
 }
 
 // printPolicy prints what a policy is that was read without an error.

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/pretrain"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
 	"github.com/lightswarm/lightswarm/rollout/warmstart"
@@ -51,12 +48,7 @@ minutes of one processor.`,
 			if environment != calc.Name {
 				return usage(fmt.Errorf("there is no built-in environment %q; use %s", environment, calc.Name))
 			}
-			if out == "" {
-				return usage(fmt.Errorf("name the folder for the policy with --out"))
-			}
-			if err := policy.CheckDir(out); errors.Is(err, fs.ErrExist) {
-				return usage(fmt.Errorf("--out %s: the folder is not empty: name another one", out))
-			} else if err != nil {
+			if err := checkOut(out); err != nil {
 				return err
 			}
 			started := time.Now()
@@ -94,7 +86,7 @@ minutes of one processor.`,
 	f := c.Flags()
 	f.StringVar(&environment, "env", calc.Name, "built-in environment whose demonstrations are learnt")
 	f.Uint64Var(&seed, "seed", 1, "seed of the fresh weights and the demonstrations")
-	f.StringVar(&out, "out", "", "folder for the policy; it must not exist")
+	f.StringVar(&out, "out", "", "folder for the policy; it must not exist, or be empty")
 	f.IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "goroutines that train; changes no result")
 	return c
 }
