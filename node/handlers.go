@@ -69,7 +69,9 @@ func (n *Node) overtaken(r wire.SignedRelease) error {
 	}
 	if r.Signer == n.key.Peer() {
 		return fmt.Errorf("%w: version %d, signed with this learner's own key; %s. "+
-			"This data folder is an old copy, or a copy of it runs elsewhere: run the learner on the newest copy alone", errOvertaken, r.Version, own)
+			"This data folder is an old copy, or a copy of it runs elsewhere: run the learner on the newest copy alone. "+
+			"If that is lost, save the newest policy on a member's machine with lightswarm policy save, "+
+			"and found a network that starts from it with lightswarm network create --policy", errOvertaken, r.Version, own)
 	}
 	return fmt.Errorf("%w: version %d by %s; %s. Run one learner of a network at a time", errOvertaken, r.Version, r.Signer, own)
 }
