@@ -21,7 +21,9 @@ var (
 //
 // A node follows the first release that it sees of a version, and from there on only releases that name it as their
 // parent. A release whose parent the node never saw is followed if it is newer than the head: whoever was away jumps to
-// the newest version, trusting the charter's learners for what lies between.
+// the newest version, trusting the charter's learners for what lies between. So whoever followed one of two releases of a
+// version, which no learner should make, comes to the chain that goes on; since nothing comes after a final release, that
+// is followed whatever its parent.
 type chain struct {
 	charter wire.SignedCharter
 	// head is the newest release that is followed; nil before the first.
@@ -39,7 +41,7 @@ func (c *chain) admit(r wire.SignedRelease) error {
 		return errOld
 	case r.Version == 0 && r.Policy != c.charter.Base:
 		return errBase
-	case c.head != nil && r.Version == c.head.Version+1 &&
+	case c.head != nil && r.Version == c.head.Version+1 && !r.Final &&
 		(r.Parent != c.head.ID || r.ParentStateDigest != c.head.Policy.StateDigest):
 		return errFork
 	}

@@ -39,6 +39,7 @@ func TestChain(t *testing.T) {
 		"older":              {[]wire.SignedRelease{five}, release(4, "four", "three"), errOld},
 		"fork":               {[]wire.SignedRelease{five}, release(6, "six", "another five"), errFork},
 		"other weights":      {[]wire.SignedRelease{five}, release(6, "six", "five", func(r *wire.SignedRelease) { r.ParentStateDigest = [32]byte{2} }), errFork},
+		"final of a fork":    {[]wire.SignedRelease{five}, release(6, "six", "another five", func(r *wire.SignedRelease) { r.Final = true }), nil},
 		"other base":         {nil, release(0, "zero", "", func(r *wire.SignedRelease) { r.Policy.Anchor = id("else") }), errBase},
 		"stranger":           {[]wire.SignedRelease{five}, release(6, "six", "five", func(r *wire.SignedRelease) { r.Signer = stranger }), errNotALearner},
 		"of another network": {nil, release(0, "zero", "", func(r *wire.SignedRelease) { r.Network = id("else") }), errOtherNetwork},
