@@ -90,7 +90,7 @@ func (b *Board) Add(e *bundle.Bundle) int {
 	}
 	fresh := 0
 	for _, r := range e.Rollouts {
-		if r.Outcome == bundle.OutcomeEnvError || r.Outcome == bundle.OutcomeTimeout || has(done, r.Task) {
+		if !isResult(r.Outcome) || has(done, r.Task) {
 			continue
 		}
 		done[r.Task/8] |= 1 << (r.Task % 8)
@@ -102,6 +102,25 @@ func (b *Board) Add(e *bundle.Bundle) int {
 		fresh++
 	}
 	return fresh
+}
+
+// isResult says whether a rollout measures the policy: a fault of its surroundings does not.
+func isResult(o bundle.OutcomeKind) bool {
+	return o != bundle.OutcomeEnvError && o != bundle.OutcomeTimeout
+}
+
+// Lacks says whether Add would count a result of an evaluation bundle.
+func (b *Board) Lacks(e *bundle.Bundle) bool {
+	t := b.tallies[tallyID{e.PolicyVersion, e.Purpose}]
+	if t != nil && t.done == nil {
+		return false
+	}
+	for _, r := range e.Rollouts {
+		if isResult(r.Outcome) && (t == nil || !has(t.done[e.Environment], r.Task)) {
+			return true
+		}
+	}
+	return false
 }
 
 func has(set []byte, i uint64) bool { return i/8 < uint64(len(set)) && set[i/8]&(1<<(i%8)) != 0 }

@@ -254,7 +254,7 @@ func (l *Learner) accept(ctx context.Context, batch []arrival) error {
 			l.refuse(a.announcement, Verdict{Duplicate, "another peer has delivered it"})
 			continue
 		}
-		record, v := l.number(a.announcement)
+		record, v := l.number(a)
 		if !v.Accepted() {
 			l.refuse(a.announcement, v)
 			continue
@@ -282,10 +282,15 @@ func (l *Learner) accept(ctx context.Context, batch []arrival) error {
 }
 
 // number judges an arrival against what happened while it was fetched, and makes its record.
-func (l *Learner) number(a *wire.SignedAnnouncement) (Record, Verdict) {
+func (l *Learner) number(arrived arrival) (Record, Verdict) {
+	a := arrived.announcement
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	v := l.state.Recheck(a)
+	if v.Accepted() && arrived.evaluation != nil && !l.board.Lacks(arrived.evaluation) {
+		// Of these there may be any number, and nothing makes them go before the next version.
+		v = Verdict{Duplicate, "it has no result that the block lacks"}
+	}
 	if !v.Accepted() {
 		return Record{}, v
 	}

@@ -84,6 +84,50 @@ func TestSameEvaluationOfSeveralPeers(t *testing.T) {
 	})
 }
 
+// Evaluations that tell nothing new are not stored: a peer could make any number of them, and keep them until the next
+// version, which after the last one never comes.
+func TestEvaluationsWithoutResultsAreRefused(t *testing.T) {
+	n := plainNetwork(t)
+	virtualtime.Test(t, func(t *testing.T) {
+		s := newSwarm()
+		l, stop := running(t, n.config(s))
+		defer stop()
+		offer := func(failed, member int) {
+			b := n.evaluation(0, n.base.Digest(), wire.PurposeEvaluateSampled, 0, 2)
+			for i := range b.Rollouts {
+				if i < failed {
+					b.Rollouts[i].Outcome, b.Rollouts[i].Reward = bundle.OutcomeEnvError, 0
+				}
+			}
+			b.Rollouts[0].Calls = b.Rollouts[0].Calls[:member] // makes it another bundle
+			a, raw := encode(t, b, key(1).Peer())
+			s.add(raw)
+			if v := l.Offer(a); !v.Accepted() {
+				t.Errorf("verdict %q before the fetch", v)
+			}
+			synctest.Wait()
+		}
+		all := len(n.evaluation(0, n.base.Digest(), wire.PurposeEvaluateSampled, 0, 0).Rollouts)
+		for _, o := range []struct{ failed, calls, admitted, duplicate int }{
+			{all, 1, 0, 1}, {all, 0, 0, 2}, // no result at all
+			{2, 1, 1, 2},       // some are new
+			{2, 0, 1, 3},       // and not any more
+			{all - 1, 0, 1, 4}, // one of those
+			{1, 0, 2, 4},       // one more
+		} {
+			offer(o.failed, o.calls)
+			if got := l.Status().Reasons; got[Admitted] != uint64(o.admitted) || got[Duplicate] != uint64(o.duplicate) {
+				t.Errorf("%+v: reasons %v", o, got)
+			}
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if len(l.used) != 2 {
+			t.Errorf("the next checkpoint uses up %d bundles, want 2", len(l.used))
+		}
+	})
+}
+
 // Ten times more arrives than the learner keeps. It keeps what it may, counts the rest, and holds no more bytes and
 // fetches than it should, while one peer's flood does not push out another's few.
 func TestOverflowIsBoundedAndCounted(t *testing.T) {

@@ -17,8 +17,8 @@ const (
 	UnknownVersion Reason = "unknown_version"
 	// PolicyMismatch: its policy digest is not that version's.
 	PolicyMismatch Reason = "policy_mismatch"
-	// Duplicate: its peer has announced the bundle before, or its evaluation block has all its results. Announcements
-	// travel on several paths, so this is no fault.
+	// Duplicate: its peer has announced the bundle before, its evaluation block has all its results, or, once it is fetched,
+	// all that it has. Announcements travel on several paths, so this is no fault.
 	Duplicate Reason = "duplicate"
 	// CounterReused: its peer has announced another bundle for the same draw.
 	CounterReused Reason = "counter_reused"
