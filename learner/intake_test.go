@@ -205,6 +205,39 @@ func TestBackpressure(t *testing.T) {
 	})
 }
 
+// slow is an Observer that takes its time after a step.
+type slow struct{ *swarm }
+
+func (s slow) Stepped(step Step) {
+	time.Sleep(time.Second)
+	s.swarm.Stepped(step)
+}
+
+// Groups that become too old make room for others at once, also when too few are left for a step.
+func TestExpiredGroupsMakeRoom(t *testing.T) {
+	n := plainNetwork(t)
+	virtualtime.Test(t, func(t *testing.T) {
+		s := newSwarm()
+		c := n.config(s)
+		c.Observer = slow{s} // When a version is out, the intake finds the buffer still full.
+		c.Trainer = &fakeTrainer{weights: make([]float32, 4), norm: func(int) float64 {
+			time.Sleep(time.Second) // The buffer fills up meanwhile.
+			return 1
+		}}
+		lag := uint64(0)
+		c.MaxLag = &lag
+		c.Batch = BatchRule{Groups: 10, PeerShare: 1, Patience: time.Hour}
+		c.Intake.Waiting = 10
+		l, stop := running(t, c)
+		defer stop()
+		offerGroups(t, n, s, l, 1, 0, 30)
+		time.Sleep(time.Minute)
+		if got := l.Status(); got.Head.Version != 1 || got.Reasons[StaleAtUse] != 10 || got.Queued != 0 || got.Reasons[Stale] != 10 {
+			t.Errorf("at version %d, %d queued, reasons %v", got.Head.Version, got.Queued, got.Reasons)
+		}
+	})
+}
+
 // A peer that never answers costs its own announcements, counted, and hardly delays another's.
 func TestSilentPeer(t *testing.T) {
 	n := plainNetwork(t)

@@ -80,9 +80,11 @@ func (l *Learner) take() (batch []Record, wait time.Duration) {
 	now := l.config.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	before := l.buffer.Len()
 	l.expire(now)
 	batch, wait = l.buffer.Take(now)
-	if l.training = len(batch) > 0; l.training {
+	l.training = len(batch) > 0
+	if l.buffer.Len() < before {
 		signal(l.work) // there is room again
 	}
 	l.due = time.Time{}
