@@ -71,13 +71,12 @@ func (f *Folder) open() error {
 	for _, r := range consumed {
 		f.entries[r.CID] = &entry{record: r}
 	}
-	names, err := filepath.Glob(filepath.Join(f.dir, "bundles-*.log"))
+	names, err := logNames(f.dir)
 	if err != nil {
 		return err
 	}
-	slices.Sort(names)
 	for i, name := range names {
-		log, found, err := openLog(name, i == len(names)-1)
+		log, found, err := openLog(filepath.Join(f.dir, name), i == len(names)-1)
 		if err != nil {
 			return err
 		}

@@ -47,6 +47,21 @@ func recorded(t *testing.T, dir string) int {
 	return len(r.Records)
 }
 
+// No name of a folder is a pattern that its logs are looked for by.
+func TestFolderOfAnyName(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run[1]")
+	f, err := OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Accept(t.Context(), batches()[0]), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := recorded(t, dir); got != 2 {
+		t.Errorf("%d bundles were kept, want 2", got)
+	}
+}
+
 // A power cut in the middle of a batch leaves any prefix of its bytes, or bytes that were never written; the folder then
 // holds the batches before, whole, and takes the cut one again.
 func TestFolderTornBatch(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/lightswarm/lightswarm/durable"
 	"github.com/lightswarm/lightswarm/wire"
@@ -34,6 +35,21 @@ const (
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// logNames lists a folder's logs, oldest first.
+func logNames(dir string) ([]string, error) {
+	files, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), "bundles-") && strings.HasSuffix(f.Name(), ".log") {
+			names = append(names, f.Name())
+		}
+	}
+	return names, nil
+}
 
 // createLog starts log number of a folder and makes its name durable.
 func createLog(dir string, number int) (*bundleLog, error) {
