@@ -8,8 +8,8 @@
 //  4. command-line flags, the key with hyphens for dots and underscores, without "p2p." and
 //     the "rollout." of "rollout.agent."; the command of the agent is --agent.
 //
-// One table, in fields.go, names every key once; the file, the variables, the flags and the listing of `config show`
-// all follow from it. [Load] remembers where each value came from. An unknown key is an error that suggests the
+// One table, in fields.go, names every key once; the file, the variables, the flags and docs/configuration.md all follow
+// from it. [Load] remembers where each value came from. An unknown key is an error that suggests the
 // nearest known one, and an invalid value is an error that says which field, which value, where it came from and
 // what to do.
 //
@@ -20,11 +20,10 @@
 //	api.token      bearer token of the local API, mode 0600
 //	api.address    where the local API listens; there while a node runs
 //	listen         addresses that the node listened on last, so that it keeps its ports
-//	log.txt        the log of a learner that draws on a terminal
+//	log.txt        the log of a learner that draws on a terminal, and of the nodes of a testnet
 //	lock           held by the process that uses the folder; it contains that process's id
 //	db/            the database of package store
 //	agents/        where the programs that play rollouts work; nothing in it outlives the node
-//	runs/          reports and exports, one folder per run
 //
 // Files that must survive a crash are written to a temporary name, synced, renamed and the folder synced, so that a
 // reader sees all of a file or none of it.

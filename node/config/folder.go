@@ -104,9 +104,6 @@ func (f *Folder) Database() string { return f.file("db") }
 // Agents is where the programs that play rollouts work; nothing in it outlives the node.
 func (f *Folder) Agents() string { return f.file("agents") }
 
-// Runs is the folder of reports and exports.
-func (f *Folder) Runs() string { return f.file("runs") }
-
 // IdentityFile is the private key's file.
 func (f *Folder) IdentityFile() string { return f.file("identity.key") }
 

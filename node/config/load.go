@@ -31,7 +31,7 @@ type Loaded struct {
 	origins map[string]string
 }
 
-// Setting is one row of `config show --origin`.
+// Setting is one setting, for a listing.
 type Setting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
