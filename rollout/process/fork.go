@@ -22,12 +22,8 @@ type fork struct {
 	sent        chan struct{} // closed when the guard has its message, or never will
 }
 
-const (
-	// heeding bounds how long an interpreter or a guard may take to take a message.
-	heeding = 10 * time.Second
-	// killing bounds how long it may take to kill an agent and all that it left, which it gives up after 10 seconds.
-	killing = 15 * time.Second
-)
+// heeding bounds how long an interpreter or a guard may take to take a message.
+const heeding = 10 * time.Second
 
 // newFork tells the guard what the agent is to find.
 func newFork(w *warm, i *interpreter, talk *net.UnixConn, finds []string) *fork {
@@ -48,7 +44,7 @@ func (f *fork) ask() { f.tell("t") }
 // kill implements child.
 func (f *fork) kill() {
 	f.tell("k")
-	f.talk.SetReadDeadline(time.Now().Add(killing))
+	f.talk.SetReadDeadline(time.Now().Add(f.warm.killing))
 }
 
 // tell tells the guard something behind its message.
@@ -68,13 +64,14 @@ func (f *fork) wait() (status, error) {
 		<-f.sent
 	}()
 	lines := bufio.NewReader(f.talk)
-	var pid, code int
-	if _, err := fmt.Fscanf(lines, "%d\n", &pid); err != nil {
+	var pid, guard, code int
+	if _, err := fmt.Fscanf(lines, "%d %d\n", &pid, &guard); err != nil {
 		f.interpreter.program.kill() // it may be that it forks no more
 		return status{}, errLost
 	}
 	if _, err := fmt.Fscanf(lines, "%d\n", &code); err != nil {
 		signalGroup(pid, kill)
+		signalGroup(guard, kill) // it may only have been stopped
 		return status{}, errLost
 	}
 	f.warm.proved()

@@ -5,8 +5,9 @@
 Descriptor 3 is a socket. When the modules are imported, "ready" and the number of threads go over it. Then each message
 on it is one byte and four descriptors: the agent's standard input, output and error, and a socket for this one agent.
 From that one come a length of four bytes, big endian, and so many bytes: the working folder and the environment,
-separated by zero bytes. Back go the agent's process id and, after its end, its exit status in Python's form (negative
-for a signal), each on a line. A "t" on it asks the agent to end; a "k", or the end of the socket, kills it.
+separated by zero bytes. Back go the process ids of the agent and of its guard on a line and, after the agent's end, its
+exit status in Python's form (negative for a signal) on another. A "t" on it asks the agent to end; a "k", or the end of
+the socket, kills it.
 
 For each agent two processes are forked: a guard, and from it the agent, in a process group of its own. On Linux what
 an agent leaves behind becomes the guard's child, wherever it moved to, and is killed.
@@ -19,8 +20,10 @@ import signal
 import socket
 import struct
 import sys
+import time
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+KILLING = 10  # how long a guard tries to kill what an agent left, in seconds
 
 
 def prctl_function():
@@ -104,7 +107,7 @@ def guard(descriptors):
         null = os.open(os.devnull, os.O_RDWR)
         for d in (0, 1, 2):
             os.dup2(null, d)  # the interpreter's own are not to be held open
-        talk.sendall(b"%d\n" % pid)
+        talk.sendall(b"%d %d\n" % (pid, os.getpid()))
         status = watch(pid, talk, woken)
         kill_children(woken)
         talk.sendall(b"%d\n" % status)
@@ -137,7 +140,7 @@ def watch(pid, talk, woken):
             if b"t" in told:
                 tell_group(pid, signal.SIGTERM)
             if not told or b"k" in told:
-                tell_group(pid, signal.SIGKILL)
+                kill_agent(pid)
             if not told:
                 listening.remove(talk)
     return status
@@ -149,7 +152,7 @@ def reap(pid):
     if hasattr(os, "waitid"):
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
             return None
-        tell_group(pid, signal.SIGKILL)
+        kill_agent(pid)
     ended, status = os.waitpid(pid, os.WNOHANG)
     if not ended:
         return None
@@ -165,9 +168,20 @@ def tell_group(pid, what):
         pass
 
 
+def kill_agent(pid):
+    """Kills an agent that nobody has waited for yet, also if it moved to another group, and all of its own."""
+    tell_group(pid, signal.SIGKILL)
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        pass
+
+
 def kill_children(woken):
-    """Kills what became this process's children. What cannot be killed does not hold it up for long."""
-    for _ in range(100):
+    """Kills what became this process's children, and what then becomes its children, and so on. What cannot be killed
+    does not hold it up for long."""
+    until = time.monotonic() + KILLING
+    while time.monotonic() < until:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass

@@ -113,7 +113,7 @@ func TestNothingIsLeft(t *testing.T) {
 		ways := []string{"group"}
 		if seesDescendants {
 			if ways = append(ways, "session", "daemon"); preload != nil {
-				ways = append(ways, "stripped")
+				ways = append(ways, "stripped", "chain")
 			}
 		}
 		for _, way := range ways {
@@ -135,6 +135,7 @@ func TestTheEndOfTheContext(t *testing.T) {
 		}{
 			"obedient":  {grace: patience, err: given},
 			"stubborn":  {grace: time.Millisecond, err: given},
+			"elsewhere": {grace: time.Millisecond, err: given},
 			"answering": {grace: patience, want: agent.Result{End: agent.Answered, Answer: "in time"}},
 		} {
 			f := newFixture(t, preload, func(o *Options) { o.Grace = c.grace })

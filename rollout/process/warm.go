@@ -37,6 +37,8 @@ type warm struct {
 	script  string // the preloader
 	log     *slog.Logger
 	ctx     context.Context // ends before close is called
+	// killing bounds how long a guard may take to kill an agent and all that it left, which it gives up after 10 seconds.
+	killing time.Duration
 
 	mu      sync.Mutex
 	current *interpreter // guarded by mu; the last that was started
@@ -49,7 +51,7 @@ func newWarm(ctx context.Context, c Command, scratch string, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	w := &warm{command: c, place: where, script: filepath.Join(where.root, "preload.py"), log: log, ctx: ctx}
+	w := &warm{command: c, place: where, script: filepath.Join(where.root, "preload.py"), log: log, ctx: ctx, killing: 15 * time.Second}
 	if err := os.WriteFile(w.script, preloader, 0o600); err != nil {
 		return nil, err
 	}

@@ -5,10 +5,12 @@ package process
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // soiled is what a program found of others' marks.
@@ -91,6 +93,32 @@ func TestAGuardTakesItsAgentWithIt(t *testing.T) {
 	if said := f.mustPlay(t, "say 7"); said != "7" {
 		t.Error(said)
 	}
+}
+
+func TestAGuardThatIsStopped(t *testing.T) {
+	all := newMeter(t)
+	f := newFixture(t, modes["warm"], func(o *Options) {
+		o.Grace = time.Millisecond
+		o.Command.Environ = append(o.Command.Environ, "EARLY_METER="+all.listener.Addr().String())
+	})
+	f.start.(*warm).killing = 100 * time.Millisecond
+	allGone := all.meet(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := f.Run(ctx, &answers{}, episode("stop guard"))
+		done <- err
+	}()
+	agentGone := f.meter.meet(t)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	agentGone()
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	allGone()
 }
 
 // When the node is gone its end of each guard's socket is closed.

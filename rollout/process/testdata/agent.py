@@ -143,11 +143,17 @@ def connect():
 
 
 def hang(how):
-    """Runs until it is stopped: at the first SIGTERM, not at any, or with an answer."""
+    """Runs until it is stopped: at the first SIGTERM, not at any, with an answer, or in spite of what its group is told."""
     if how == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     elif how == "answering":
         signal.signal(signal.SIGTERM, lambda *_: (print("in time", flush=True), os._exit(0)))
+    elif how == "elsewhere":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        try:
+            os.setpgid(0, os.getpgid(os.getppid()))
+        except OSError:
+            pass  # where the parent is in another session
     link = connect()
     while True:
         signal.pause()
@@ -170,9 +176,13 @@ def leave(how):
             os.setsid()
         if how == "daemon" and os.fork() != 0:
             os._exit(0)
+        for _ in range(120 if how == "chain" else 0):
+            if os.fork() != 0:
+                signal.pause()
+            os.setsid()
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.dup2(go, 3)
-        environ = {"METER": os.environ["METER"]} if how == "stripped" else os.environ
+        environ = {"METER": os.environ["METER"]} if how in ("stripped", "chain") else os.environ
         os.execve(sys.executable, [sys.executable, "-c", child], environ)
     os.close(go)
     os.read(ready, 1)
@@ -185,10 +195,14 @@ def murder(whom):
 
     os.kill(early.imported_in if whom == "interpreter" else os.getppid(), signal.SIGKILL)
     if whom == "guard":
-        connect()
-        while True:
-            signal.pause()
+        hang("stubborn")
     print("killed", early.imported_in)
+
+
+def stop(_):
+    """Stops what it was forked from."""
+    os.kill(os.getppid(), signal.SIGSTOP)
+    hang("stubborn")
 
 
 if __name__ == "__main__":
