@@ -17,7 +17,8 @@
 //
 // How a program ends decides what its rollout is:
 //
-//	exit status 0                     Answered, even if it was asked to end; an answer above the bound is an error
+//	exit status 0                     Answered; an answer above the bound is an error. One that was asked to end has to
+//	                                  say something: silence is then no answer
 //	otherwise, the context has ended  the context's error (outcome timeout)
 //	otherwise, a call was refused     Exhausted, or Cut if the conversation left the model no room (truncated)
 //	otherwise                         an error with the exit status and the end of standard error (agent_error)

@@ -67,30 +67,41 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 	}
 	a.programs.started.Add(1)
 	s.begin()
-	ended, asked := make(chan struct{}), make(chan bool, 1)
-	go func() { asked <- stop(ctx, program, a.options.Grace, ended) }()
+	ended, stopped := make(chan struct{}), make(chan request, 1)
+	go func() { stopped <- stop(ctx, program, a.options.Grace, ended) }()
 	how, lost := program.wait()
 	a.programs.ended.Add(1)
 	close(ended)
-	early := <-asked
+	asked := <-stopped
 	out, complaints := s.finish()
 	seen := session.End()
 	if complaints != "" {
 		a.options.Log.Debug("an agent's standard error", "rollout", session.ID(), "text", complaints)
 	}
-	if early && !how.ok {
-		<-ctx.Done() // it was asked ahead of the deadline, which is not far: the rollout took all its time
-	}
-	return judge(ending{
-		status: how, lost: lost, over: context.Cause(ctx), refused: calls.end(), failure: seen.Failure,
+	e := ending{
+		status: how, lost: lost, asked: asked != notAsked, refused: calls.end(), failure: seen.Failure,
 		out: out, limit: a.options.MaxOutput, complaints: complaints,
-	})
+	}
+	if asked == askedAhead && !e.answered() {
+		<-ctx.Done() // the deadline is not far: the rollout took all its time
+	}
+	e.over = context.Cause(ctx)
+	return judge(e)
 }
+
+// request says whether, and when, a program was asked to end.
+type request uint8
+
+const (
+	notAsked   request = iota
+	askedAhead         // of its deadline
+	askedLate          // when its context had ended
+)
 
 // stop asks the program to end when ctx does, and kills it grace later. Of a deadline, the grace is a part, but at most
 // half of the time that is left: the program is asked ahead of it and killed at it, so that the answer of one that heeds
-// is in time. It returns once the program has ended, and says whether it asked ahead.
-func stop(ctx context.Context, program child, grace time.Duration, ended <-chan struct{}) (early bool) {
+// is in time. It returns once the program has ended.
+func stop(ctx context.Context, program child, grace time.Duration, ended <-chan struct{}) (asked request) {
 	var ahead <-chan time.Time
 	if deadline, ok := ctx.Deadline(); ok {
 		left := time.Until(deadline)
@@ -100,34 +111,36 @@ func stop(ctx context.Context, program child, grace time.Duration, ended <-chan 
 	}
 	select {
 	case <-ended:
-		return false
+		return notAsked
 	case <-ahead:
+		asked = askedAhead
 		program.ask()
 		select {
 		case <-ended:
-			return true
+			return asked
 		case <-ctx.Done():
 		}
-		early = true
 	case <-ctx.Done():
+		asked = askedLate
 		program.ask()
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
 		select {
 		case <-ended:
-			return false
+			return asked
 		case <-timer.C:
 		}
 	}
 	program.kill()
 	<-ended
-	return early
+	return asked
 }
 
 // ending is all that is known of a program's end.
 type ending struct {
 	status     status
 	lost       error     // why the status is not known
+	asked      bool      // it was asked to end
 	over       error     // why the rollout's context ended
 	refused    agent.End // Exhausted or Cut if the policy refused a call, else 0
 	failure    error     // the machinery's last failure that the program saw
@@ -136,13 +149,24 @@ type ending struct {
 	complaints string
 }
 
+// answer is what the program has said.
+func (e *ending) answer() string {
+	return strings.TrimSpace(strings.ToValidUTF8(e.out.text, "\uFFFD"))
+}
+
+// answered says whether the program came to an answer. Many end with status 0 when they are asked to end: if they say
+// nothing then, it is no answer.
+func (e *ending) answered() bool {
+	return e.lost == nil && e.status.ok && !(e.asked && e.answer() == "")
+}
+
 // judge says what a program's end means.
 func judge(e ending) (agent.Result, error) {
 	switch {
-	case e.lost == nil && e.status.ok && e.out.more:
+	case e.answered() && e.out.more:
 		return agent.Result{}, fmt.Errorf("the program's answer is longer than %d bytes", e.limit)
-	case e.lost == nil && e.status.ok:
-		return agent.Result{End: agent.Answered, Answer: strings.TrimSpace(strings.ToValidUTF8(e.out.text, "\uFFFD"))}, nil
+	case e.answered():
+		return agent.Result{End: agent.Answered, Answer: e.answer()}, nil
 	case e.over != nil:
 		return agent.Result{}, e.over
 	case e.lost == nil && e.refused != 0 && e.failure == nil:

@@ -135,6 +135,7 @@ func TestTheEndOfTheContext(t *testing.T) {
 		}{
 			"obedient":  {grace: patience, err: given},
 			"stubborn":  {grace: time.Millisecond, err: given},
+			"silently":  {grace: patience, err: given},
 			"elsewhere": {grace: time.Millisecond, err: given},
 			"answering": {grace: patience, want: agent.Result{End: agent.Answered, Answer: "in time"}},
 		} {
@@ -161,7 +162,7 @@ func TestTheEndOfTheContext(t *testing.T) {
 func TestTheDeadline(t *testing.T) {
 	inModes(t, func(t *testing.T, preload []string) {
 		f := newFixture(t, preload)
-		for how, want := range map[string]error{"obedient": context.DeadlineExceeded, "answering": nil} {
+		for how, want := range map[string]error{"obedient": context.DeadlineExceeded, "silently": context.DeadlineExceeded, "answering": nil} {
 			// On a slow machine the program may not have come to heed what it is asked, and then ends at the deadline.
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			_, err := f.Run(ctx, &answers{}, episode("hang "+how))

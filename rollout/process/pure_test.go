@@ -29,7 +29,9 @@ func TestJudge(t *testing.T) {
 	}{
 		"an answer":                   {ending{status: good, out: said}, agent.Result{End: agent.Answered, Answer: "7\uFFFD"}, ""},
 		"an answer after a refusal":   {ending{status: good, out: said, refused: agent.Cut}, agent.Result{End: agent.Answered, Answer: "7\uFFFD"}, ""},
-		"an answer when it was asked": {ending{status: good, out: said, over: over}, agent.Result{End: agent.Answered, Answer: "7\uFFFD"}, ""},
+		"an answer when it was asked": {ending{status: good, out: said, asked: true, over: over}, agent.Result{End: agent.Answered, Answer: "7\uFFFD"}, ""},
+		"silence":                     {ending{status: good, out: output{text: " \n"}}, agent.Result{End: agent.Answered}, ""},
+		"silence when it was asked":   {ending{status: good, out: output{text: " \n"}, asked: true, over: over}, agent.Result{}, over.Error()},
 		"too long an answer":          {ending{status: good, out: output{more: true}, limit: 3}, agent.Result{}, "the program's answer is longer than 3 bytes"},
 		"exhausted":                   {ending{status: bad, refused: agent.Exhausted}, agent.Result{End: agent.Exhausted}, ""},
 		"exhausted, out of time":      {ending{status: bad, refused: agent.Exhausted, over: over}, agent.Result{}, over.Error()},
