@@ -15,7 +15,7 @@
 //	scored       the agent answered, or wrote something malformed, and the environment judged it
 //	truncated    a token or call limit ended it; judged as far as it came
 //	agent_error  the agent's program failed; says nothing about the policy
-//	env_error    the environment failed
+//	env_error    the environment failed, or the agent's program could not be started
 //	timeout      the rollout took longer than this node allows
 //
 // Only scored and truncated carry a reward. A failure of the engine, or the end of the context, is no outcome: no

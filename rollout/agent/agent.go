@@ -76,7 +76,7 @@ type Result struct {
 	Answer string
 }
 
-// EnvironmentError is a failure of the environment.
+// EnvironmentError is a failure of the environment, or of what is to start the agent.
 type EnvironmentError struct{ Err error }
 
 func (e *EnvironmentError) Error() string { return "environment: " + e.Err.Error() }

@@ -15,5 +15,5 @@
 // judges what was reached with the empty answer, which for a plain question is its lowest reward.
 //
 // An error from Run is a failure around the agent: of the LLM (returned as it is) or of the environment (wrapped in
-// an EnvironmentError). Neither is ever reward 0.
+// an EnvironmentError, as is that of starting an agent which is a program). Neither is ever reward 0.
 package agent

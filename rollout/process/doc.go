@@ -23,6 +23,10 @@
 //	otherwise, a call was refused     Exhausted, or Cut if the conversation left the model no room (truncated)
 //	otherwise                         an error with the exit status and the end of standard error (agent_error)
 //
+// A program that cannot be started, which is also one whose preloaded modules cannot be imported, is an
+// agent.EnvironmentError (env_error): nothing follows from it about agent or policy. An evaluation counts an agent_error
+// as a task that was not solved, and this as none.
+//
 // A failure of the engine is in the error as text alone: whoever records the calls knows whether one that failed was
 // repeated, and with it whether the rollout is to be given up.
 //

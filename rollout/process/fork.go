@@ -55,7 +55,7 @@ func (f *fork) tell(what string) {
 }
 
 // errLost is the end of an agent that nobody saw.
-var errLost = errors.New("the interpreter that it is forked from, or its guard, was killed or did not answer")
+var errLost = errors.New("its guard, which it is forked from, was killed or did not answer")
 
 // wait implements child.
 func (f *fork) wait() (status, error) {
@@ -67,7 +67,7 @@ func (f *fork) wait() (status, error) {
 	var pid, guard, code int
 	if _, err := fmt.Fscanf(lines, "%d %d\n", &pid, &guard); err != nil {
 		f.interpreter.program.kill() // it may be that it forks no more
-		return status{}, errLost
+		return status{}, errUnborn
 	}
 	if _, err := fmt.Fscanf(lines, "%d\n", &code); err != nil {
 		signalGroup(pid, kill)

@@ -26,7 +26,7 @@ type child interface {
 	ask()
 	kill()
 	// wait returns once the program has ended and what it had started is killed. An error says that how it ended is
-	// not known. It is called once.
+	// not known; if it is errUnborn, the program never began. It is called once.
 	wait() (status, error)
 }
 
@@ -36,11 +36,20 @@ type status struct {
 	words string
 }
 
+// errUnborn is the end of a program that never began.
+var errUnborn = errors.New("the interpreter that it was to be forked from was killed, did not answer or could not fork")
+
+// notStarted is the error of a rollout whose program could not be started: the failure of what is around the agent, from
+// which nothing follows about it.
+func notStarted(doing string, cause error) error {
+	return &agent.EnvironmentError{Err: fmt.Errorf("%s: %w", doing, cause)}
+}
+
 // play runs the program of one rollout.
 func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Result, error) {
 	where, err := newPlace(a.scratch)
 	if err != nil {
-		return agent.Result{}, fmt.Errorf("make a working folder: %w", err)
+		return agent.Result{}, notStarted("make a working folder", err)
 	}
 	defer func() {
 		if err := removeAll(where.root); err != nil {
@@ -50,12 +59,12 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 	calls := &watch{LLM: llm}
 	session, err := a.options.Gateway.Open(ctx, gateway.SessionOptions{LLM: calls, Agents: a.options.Roles})
 	if err != nil {
-		return agent.Result{}, err
+		return agent.Result{}, notStarted("open a session", err)
 	}
 	defer session.End()
 	s, err := newStdio(task, a.options.MaxOutput)
 	if err != nil {
-		return agent.Result{}, fmt.Errorf("make pipes: %w", err)
+		return agent.Result{}, notStarted("make pipes", err)
 	}
 	defer s.close()
 	program, err := a.start.start(ctx, where, environ(where, a.options.Command.Environ, session, task), s)
@@ -63,7 +72,7 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 		if cause := context.Cause(ctx); cause != nil {
 			return agent.Result{}, cause
 		}
-		return agent.Result{}, fmt.Errorf("start the program: %w", err)
+		return agent.Result{}, notStarted("start the program", err)
 	}
 	a.programs.started.Add(1)
 	s.begin()
@@ -169,6 +178,8 @@ func judge(e ending) (agent.Result, error) {
 		return agent.Result{End: agent.Answered, Answer: e.answer()}, nil
 	case e.over != nil:
 		return agent.Result{}, e.over
+	case errors.Is(e.lost, errUnborn):
+		return agent.Result{}, notStarted("start the program", e.lost)
 	case e.lost == nil && e.refused != 0 && e.failure == nil:
 		return agent.Result{End: e.refused}, nil
 	}

@@ -125,6 +125,25 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
+// What keeps a program from being started says nothing about it: it is not the agent's failure.
+func TestAProgramThatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "agent")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\necho 7\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, nil, func(o *Options) { o.Command = Command{Args: []string{"./agent"}, Dir: dir} })
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.play(t, "say 7"); !isEnvironments(err) || !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := newFixture(t, nil).play(t, "fail 1"); err == nil || isEnvironments(err) {
+		t.Error(err)
+	}
+}
+
 func TestTheEndOfTheContext(t *testing.T) {
 	given := errors.New("given up")
 	inModes(t, func(t *testing.T, preload []string) {

@@ -37,6 +37,8 @@ func TestJudge(t *testing.T) {
 		"exhausted, out of time":      {ending{status: bad, refused: agent.Exhausted, over: over}, agent.Result{}, over.Error()},
 		"exhausted, after a failure":  {ending{status: bad, refused: agent.Exhausted, failure: failure}, agent.Result{}, "the program failed: exit status 1 after the policy failed (broken)"},
 		"a crash":                     {ending{status: bad, complaints: "oh"}, agent.Result{}, "the program failed: exit status 1; the end of its standard error:\noh"},
+		"unborn":                      {ending{lost: errUnborn, refused: agent.Cut}, agent.Result{}, "environment: start the program: " + errUnborn.Error()},
+		"unborn, out of time":         {ending{lost: errUnborn, over: over}, agent.Result{}, over.Error()},
 		"lost":                        {ending{lost: lost, refused: agent.Cut}, agent.Result{}, "the program failed: lost"},
 		"lost, out of time":           {ending{lost: lost, over: over}, agent.Result{}, over.Error()},
 	} {
@@ -44,7 +46,16 @@ func TestJudge(t *testing.T) {
 		if got != c.want || (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
+		if unborn := errors.Is(c.ending.lost, errUnborn) && c.ending.over == nil; isEnvironments(err) != unborn {
+			t.Errorf("%s is an env_error: %t", name, !unborn)
+		}
 	}
+}
+
+// isEnvironments says whether a rollout with this error is an env_error.
+func isEnvironments(err error) bool {
+	var failed *agent.EnvironmentError
+	return errors.As(err, &failed)
 }
 
 func TestTailKeepsTheEnd(t *testing.T) {

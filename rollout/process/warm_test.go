@@ -87,7 +87,8 @@ func TestAGuardTakesItsAgentWithIt(t *testing.T) {
 		_, err := f.play(t, "murder guard")
 		done <- err
 	}()
-	if err := <-done; err == nil || !strings.Contains(err.Error(), errLost.Error()) {
+	// It may be faster than its guard is to say that it was born.
+	if err := <-done; err == nil || !strings.Contains(err.Error(), errLost.Error()) && !strings.Contains(err.Error(), errUnborn.Error()) {
 		t.Error(err)
 	}
 	if said := f.mustPlay(t, "say 7"); said != "7" {
@@ -149,7 +150,7 @@ func TestAgentsEndWithTheNode(t *testing.T) {
 func TestModulesThatCannotBeImported(t *testing.T) {
 	f := newFixture(t, []string{"early", "no_such_module"})
 	for range 3 { // each with a new start
-		if _, err := f.play(t, "say 7"); err == nil || !strings.Contains(err.Error(), "No module named 'no_such_module'") {
+		if _, err := f.play(t, "say 7"); err == nil || !strings.Contains(err.Error(), "No module named 'no_such_module'") || !isEnvironments(err) {
 			t.Error(err)
 		}
 	}
