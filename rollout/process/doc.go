@@ -39,7 +39,7 @@
 // It differs in that modules have the state that importing them, with the environment of the command alone, has led to;
 // in that string hashes are seeded once for all; and in that threads which an import starts are missing, which the log
 // warns of. An interpreter that dies is started again, with growing pauses while nothing comes of it. Agents that it had
-// forked go on.
+// forked go on, and a rollout that it had not come to fork for begins again, once.
 //
 // # What can escape
 //

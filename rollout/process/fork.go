@@ -66,7 +66,7 @@ func (f *fork) wait() (status, error) {
 	lines := bufio.NewReader(f.talk)
 	var pid, guard, code int
 	if _, err := fmt.Fscanf(lines, "%d %d\n", &pid, &guard); err != nil {
-		f.interpreter.program.kill() // it may be that it forks no more
+		f.warm.discard(f.interpreter) // it may be that it forks no more
 		return status{}, errUnborn
 	}
 	if _, err := fmt.Fscanf(lines, "%d\n", &code); err != nil {

@@ -133,7 +133,11 @@ func (a *Agent) Run(ctx context.Context, llm agent.LLM, e env.Episode) (agent.Re
 			return agent.Result{}, context.Cause(ctx)
 		}
 	}
-	return a.play(ctx, llm, task(e))
+	result, err := a.play(ctx, llm, task(e))
+	if errors.Is(err, errUnborn) && ctx.Err() == nil { // nothing has happened yet
+		result, err = a.play(ctx, llm, task(e))
+	}
+	return result, err
 }
 
 // task is what an episode asks: the text of its last user message.

@@ -83,6 +83,16 @@ func (w *warm) interpreter() *interpreter {
 	return i
 }
 
+// discard ends an interpreter that does not fork, and lets the next that asks have another.
+func (w *warm) discard(i *interpreter) {
+	i.program.kill()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current == i {
+		w.current = nil
+	}
+}
+
 // proved notes that an agent ended properly: what starts next need not wait.
 func (w *warm) proved() {
 	w.mu.Lock()
@@ -108,8 +118,8 @@ func (w *warm) start(ctx context.Context, p place, environ []string, s *stdio) (
 	defer theirs.Close()
 	if err := i.pass(s.ends[0], s.ends[1], s.ends[2], theirs); err != nil {
 		talk.Close()
-		i.program.kill() // if it is there at all it does not listen
-		return nil, fmt.Errorf("the interpreter with preloaded modules is gone: %w", err)
+		w.discard(i) // if it is there at all it does not listen
+		return nil, fmt.Errorf("%w: %w", errUnborn, err)
 	}
 	return newFork(w, i, talk, append([]string{p.work}, environ...)), nil
 }
