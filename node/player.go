@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/lightswarm/lightswarm/node/api"
@@ -31,6 +32,8 @@ type player struct {
 	agent   *process.Agent
 	// temporary is the scratch folder of a node without a data folder; empty otherwise.
 	temporary string
+	// prepared says that the program can be started.
+	prepared atomic.Bool
 }
 
 // openPlayer makes the player that the settings ask for.
@@ -106,6 +109,15 @@ func agentCommand(a config.Agent, lookup func(name string) (string, bool)) (proc
 		command.Environ = append(command.Environ, name+"="+value)
 	}
 	return command, nil
+}
+
+// ready waits until the program can be started.
+func (p *player) ready(ctx context.Context) error {
+	if err := p.agent.Ready(ctx); err != nil {
+		return fmt.Errorf("the agent %q: %w", p.command, err)
+	}
+	p.prepared.Store(true)
+	return nil
 }
 
 // status is what the player does.

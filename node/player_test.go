@@ -1,10 +1,12 @@
 package node
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -82,6 +84,31 @@ func TestAgentCommand(t *testing.T) {
 	}
 	if _, err := agentCommand(config.Agent{Command: []string{"run"}, Variables: []string{"B"}}, has); err == nil || !strings.Contains(err.Error(), "B, which this node does not have") {
 		t.Errorf("a variable that is not there: %v", err)
+	}
+}
+
+// A module that is not there ends Run, and says so.
+func TestMissingModuleIsAnError(t *testing.T) {
+	files := t.TempDir()
+	if err := os.WriteFile(filepath.Join(files, "answerer.py"), []byte(answerer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := settings(config.RoleRollout)
+	c.Rollout.Agent.Command, c.Rollout.Agent.Folder = []string{"python3", "answerer.py"}, files
+	c.Rollout.Agent.Preload = []string{"no_such_module"}
+	o := options(t, c)
+	o.Found = parityNetwork(t)
+	n, err := New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := n.Run(ctx); err == nil || !strings.Contains(err.Error(), `the agent "python3 answerer.py"`) || !strings.Contains(err.Error(), "No module named 'no_such_module'") {
+		t.Error(err)
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

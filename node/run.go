@@ -56,7 +56,7 @@ func (n *Node) Run(ctx context.Context) error {
 		start(&work, ctx, "learner", n.runLearner)
 	}
 	if n.worker != nil {
-		start(&work, ctx, "rollout worker", n.worker.Run)
+		start(&work, ctx, "rollout worker", n.runWorker)
 	}
 	start(&services, serving, "monitor", quiet(n.monitor))
 
@@ -91,6 +91,17 @@ func (n *Node) runLearner(ctx context.Context) error {
 	}
 	n.trainer.finished.Store(true)
 	return nil
+}
+
+// runWorker runs rollouts. That their program can be started is found out first, so that somebody who has misspelt a
+// module hears of it at once and not from rollouts that fail one by one.
+func (n *Node) runWorker(ctx context.Context) error {
+	if n.player != nil {
+		if err := n.player.ready(ctx); err != nil {
+			return err
+		}
+	}
+	return n.worker.Run(ctx)
 }
 
 // monitor makes the node's phase known whenever it changes.
@@ -140,6 +151,8 @@ func (n *Node) phase() string {
 		return "waiting for the first release"
 	case current == nil && fetching != nil:
 		return fmt.Sprintf("fetching the policy of version %d", fetching.release.Version)
+	case n.player != nil && !n.player.prepared.Load():
+		return "waiting until the agent's modules are imported"
 	case n.worker != nil:
 		s := n.worker.Stats()
 		return fmt.Sprintf("%s under version %d", s.Activity, s.Version)

@@ -13,6 +13,9 @@ import (
 // cold starts the program anew for each rollout.
 type cold struct{ command Command }
 
+// ready implements starter.
+func (*cold) ready(context.Context) error { return nil }
+
 // start implements starter.
 func (c *cold) start(_ context.Context, p place, environ []string, s *stdio) (child, error) {
 	cmd := exec.Command(c.command.Args[0], c.command.Args[1:]...)

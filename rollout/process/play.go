@@ -14,6 +14,8 @@ import (
 
 // starter starts programs.
 type starter interface {
+	// ready waits until programs can be started. An error says why they cannot be.
+	ready(ctx context.Context) error
 	// start starts the program of one rollout; ctx bounds the start alone. The caller waits for the child.
 	start(ctx context.Context, p place, environ []string, s *stdio) (child, error)
 	// close frees what it holds, after all children have ended.

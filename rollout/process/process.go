@@ -110,6 +110,10 @@ func New(o Options) (*Agent, error) {
 	return a, nil
 }
 
+// Ready waits until the modules to preload are imported; without any it returns at once. An error says why they are not,
+// or that ctx has ended. Rollouts do not need it: they wait themselves, but each one then fails for the same reason.
+func (a *Agent) Ready(ctx context.Context) error { return a.start.ready(ctx) }
+
 // Run implements agent.Agent: it starts the program, waits for its end, and says how that was. The package comment
 // says which end is which.
 func (a *Agent) Run(ctx context.Context, llm agent.LLM, e env.Episode) (agent.Result, error) {

@@ -100,16 +100,28 @@ func (w *warm) proved() {
 	w.vain = 0
 }
 
-// start implements starter.
-func (w *warm) start(ctx context.Context, p place, environ []string, s *stdio) (child, error) {
+// ready implements starter.
+func (w *warm) ready(ctx context.Context) error {
+	_, err := w.await(ctx)
+	return err
+}
+
+// await returns an interpreter that has imported the modules.
+func (w *warm) await(ctx context.Context) (*interpreter, error) {
 	i := w.interpreter()
 	select {
 	case <-i.ready:
+		return i, i.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if i.err != nil {
-		return nil, i.err
+}
+
+// start implements starter.
+func (w *warm) start(ctx context.Context, p place, environ []string, s *stdio) (child, error) {
+	i, err := w.await(ctx)
+	if err != nil {
+		return nil, err
 	}
 	talk, theirs, err := socketPair()
 	if err != nil {

@@ -147,6 +147,9 @@ func TestAgentsEndWithTheNode(t *testing.T) {
 
 func TestModulesThatCannotBeImported(t *testing.T) {
 	f := newFixture(t, []string{"early", "no_such_module"})
+	if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "No module named 'no_such_module'") {
+		t.Error(err)
+	}
 	for range 3 { // each with a new start
 		if _, err := f.play(t, "say 7"); err == nil || !strings.Contains(err.Error(), "No module named 'no_such_module'") || !isEnvironments(err) {
 			t.Error(err)
