@@ -42,7 +42,7 @@ func (n *Node) openPlayer() (*player, error) {
 	if n.folder != nil {
 		scratch = n.folder.Agents()
 		// What a node that was killed left.
-		if err := os.RemoveAll(scratch); err != nil {
+		if err := process.RemoveAll(scratch); err != nil {
 			return nil, fmt.Errorf("empty the agents' folder: %w", err)
 		}
 		if err := os.MkdirAll(scratch, 0o700); err != nil {

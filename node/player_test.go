@@ -43,6 +43,13 @@ func TestProgramPlaysRollouts(t *testing.T) {
 
 	joining := join(t, founder, config.RoleRollout)
 	joining.Folder = filepath.Join(t.TempDir(), "volunteer")
+	left := filepath.Join(joining.Folder, "agents", "agent-1", "run-1", "work", "read-only")
+	if err := os.MkdirAll(filepath.Join(left, "more"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(left, 0o500); err != nil { // by a program whose node was killed
+		t.Fatal(err)
+	}
 	program := &joining.Config.Rollout.Agent
 	program.Command, program.Folder = []string{"python3", "answerer.py"}, files
 	program.Preload, program.Variables = []string{"json", "urllib.request"}, []string{"MOOD"}
@@ -62,9 +69,9 @@ func TestProgramPlaysRollouts(t *testing.T) {
 		}
 	}
 	volunteer.end()
-	left, err := filepath.Glob(filepath.Join(joining.Folder, "agents", "*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left in the data folder: %q, %v", left, err)
+	remains, err := os.ReadDir(filepath.Join(joining.Folder, "agents"))
+	if err != nil || len(remains) > 0 {
+		t.Errorf("left in the data folder: %q, %v", remains, err)
 	}
 }
 

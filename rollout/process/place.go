@@ -26,8 +26,8 @@ func newPlace(scratch string) (place, error) {
 	return p, nil
 }
 
-// removeAll removes a folder, also when what is in it was made read-only.
-func removeAll(folder string) error {
+// RemoveAll removes a folder that programs ran in, also what they made read-only.
+func RemoveAll(folder string) error {
 	if os.RemoveAll(folder) == nil {
 		return nil
 	}

@@ -54,7 +54,7 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 		return agent.Result{}, notStarted("make a working folder", err)
 	}
 	defer func() {
-		if err := removeAll(where.root); err != nil {
+		if err := RemoveAll(where.root); err != nil {
 			a.options.Log.Warn("a rollout's folder is left", "cause", err)
 		}
 	}()

@@ -163,7 +163,7 @@ func (a *Agent) Close() error {
 	a.cancel(errClosed)
 	a.running.Wait()
 	a.start.close()
-	if err := removeAll(a.scratch); err != nil {
+	if err := RemoveAll(a.scratch); err != nil {
 		return fmt.Errorf("remove the folder of agents: %w", err)
 	}
 	return nil
