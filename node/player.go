@@ -38,6 +38,10 @@ type player struct {
 
 // openPlayer makes the player that the settings ask for.
 func (n *Node) openPlayer() (*player, error) {
+	roles, err := n.agentRoles()
+	if err != nil {
+		return nil, err
+	}
 	scratch := ""
 	if n.folder != nil {
 		scratch = n.folder.Agents()
@@ -49,7 +53,7 @@ func (n *Node) openPlayer() (*player, error) {
 			return nil, fmt.Errorf("make the agents' folder: %w", err)
 		}
 	}
-	p, err := newPlayer(n.options.Config.Rollout.Agent, n.agentRoles(), scratch, n.log)
+	p, err := newPlayer(n.options.Config.Rollout.Agent, roles, scratch, n.log)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
 )
 
@@ -91,6 +93,49 @@ func TestAgentCommand(t *testing.T) {
 	}
 	if _, err := agentCommand(config.Agent{Command: []string{"run"}, Variables: []string{"B"}}, has); err == nil || !strings.Contains(err.Error(), "B, which this node does not have") {
 		t.Errorf("a variable that is not there: %v", err)
+	}
+}
+
+// team is parity with other roles.
+type team struct{ parity }
+
+func (team) Manifest() wire.EnvironmentManifest {
+	m := parity{}.Manifest()
+	m.Name, m.Agents = "team", []string{"planner", "solver"}
+	return m
+}
+
+func TestNetworksThatNoProgramCanPlay(t *testing.T) {
+	for want, of := range map[string][]env.Environment{
+		`"parity" and "team" have different roles`: {parity{}, team{}},
+		"upgrade it": {team{}},
+	} {
+		c := settings(config.RoleRollout)
+		c.Rollout.Agent.Command = []string{"sh"}
+		o := options(t, c)
+		founding, err := DefaultFounding("many", of...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		founding.Base, founding.Evaluation = tinyPolicy(), wire.EvaluationRules{}
+		o.Found, o.Folder = &founding, t.TempDir()
+		if o.Environments, err = env.NewSet(of...); err != nil {
+			t.Fatal(err)
+		}
+		if len(of) == 1 { // found it, then have a program that does not know the environment
+			o.Config.Rollout.Agent.Command = nil
+			n, err := New(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := n.Close(); err != nil {
+				t.Fatal(err)
+			}
+			o.Config.Rollout.Agent.Command, o.Environments = []string{"sh"}, nil
+		}
+		if n, err := New(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the node is %v: %v", n, err)
+		}
 	}
 }
 

@@ -36,24 +36,29 @@ func (n *Node) openWorker() (*worker, error) {
 		InFlight:    c.InFlight,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("this program cannot run rollouts of network %q; upgrade it, or leave out the rollout role: %w", n.charter.Name, err)
+		return nil, n.cannotRun(err)
 	}
 	return &worker{w, network}, nil
 }
 
-// agentRoles are the roles of the charter's environments, each once, in their order.
-func (n *Node) agentRoles() []string {
-	var roles []string
-	for _, reference := range n.charter.Environments {
+// agentRoles are the roles that a program plays: those of each of the charter's environments.
+func (n *Node) agentRoles() (roles []string, err error) {
+	for i, reference := range n.charter.Environments {
 		e, err := n.environments.Get(reference.Manifest)
 		if err != nil {
-			continue // The worker says so.
+			return nil, n.cannotRun(fmt.Errorf("environment %q of the charter: %w", reference.Name, err))
 		}
-		for _, role := range e.Manifest().Agents {
-			if !slices.Contains(roles, role) {
-				roles = append(roles, role)
-			}
+		switch own := e.Manifest().Agents; {
+		case i == 0:
+			roles = own
+		case !slices.Equal(own, roles): // its calls would be recorded as roles that the environment does not have
+			return nil, fmt.Errorf("the network's environments %q and %q have different roles, which no program can play yet: leave out rollout.agent.command",
+				n.charter.Environments[0].Name, reference.Name)
 		}
 	}
-	return roles
+	return roles, nil
+}
+
+func (n *Node) cannotRun(err error) error {
+	return fmt.Errorf("this program cannot run rollouts of network %q; upgrade it, or leave out the rollout role: %w", n.charter.Name, err)
 }
