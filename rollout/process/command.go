@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,7 @@ func resolve(c Command, path string) (Command, error) {
 		}
 	}
 	c.Args = slices.Clone(c.Args)
+	program := c.Args[0]
 	if c.Dir != "" {
 		var err error
 		if c.Dir, err = filepath.Abs(c.Dir); err != nil {
@@ -35,9 +37,14 @@ func resolve(c Command, path string) (Command, error) {
 			return c, fmt.Errorf("%s is no folder", c.Dir)
 		}
 		for i, argument := range c.Args {
+			if !filepath.IsLocal(argument) || i == 0 && !strings.Contains(argument, "/") {
+				continue
+			}
 			file := filepath.Join(c.Dir, argument)
-			if _, err := os.Stat(file); err == nil && filepath.IsLocal(argument) && (i > 0 || strings.Contains(argument, "/")) {
+			if _, err := os.Stat(file); err == nil {
 				c.Args[i] = file
+			} else if errors.Is(err, fs.ErrPermission) {
+				return c, err
 			}
 		}
 	}
@@ -45,24 +52,33 @@ func resolve(c Command, path string) (Command, error) {
 	if c.Args[0], err = lookUp(c.Args[0], path); err != nil {
 		return c, err
 	}
-	if len(c.Preload) == 0 {
-		return c, nil
-	}
-	if len(c.Args) < 2 || strings.HasPrefix(c.Args[1], "-") {
+	option := len(c.Args) < 2 || strings.HasPrefix(c.Args[1], "-")
+	switch {
+	case len(c.Preload) > 0 && option:
 		return c, errors.New("with modules to preload it is a Python interpreter, a script and the script's arguments")
+	case len(c.Preload) > 0, c.Dir != "" && !option && filepath.Ext(c.Args[1]) != "" && takesScript(program):
+		if !filepath.IsAbs(c.Args[1]) {
+			if c.Args[1], err = filepath.Abs(filepath.Join(c.Dir, c.Args[1])); err != nil {
+				return c, err
+			}
+		}
+		_, err = os.Stat(c.Args[1])
 	}
-	if c.Args[1], err = filepath.Abs(c.Args[1]); err != nil {
-		return c, err
-	}
-	_, err = os.Stat(c.Args[1])
 	return c, err
+}
+
+// takesScript says that a program's first argument, unless it is an option, is the script that it runs. One that is
+// missing is found out before it fails every rollout.
+func takesScript(program string) bool {
+	name := strings.TrimRight(filepath.Base(program), "0123456789.")
+	return slices.Contains([]string{"python", "pypy", "node", "ruby", "perl", "sh", "bash"}, name)
 }
 
 // lookUp finds a program.
 func lookUp(program, path string) (string, error) {
-	candidates := []string{program}
+	candidates, why := []string{program}, "it has to be a file that may be executed; of a script, name the interpreter too, as in python3 agent.py"
 	if !strings.Contains(program, "/") {
-		candidates = nil
+		candidates, why = nil, fmt.Sprintf("it is not in PATH; one in the agent's folder is ./%s", program)
 		for _, dir := range filepath.SplitList(path) {
 			candidates = append(candidates, filepath.Join(dir, program))
 		}
@@ -72,5 +88,5 @@ func lookUp(program, path string) (string, error) {
 			return filepath.Abs(file)
 		}
 	}
-	return "", fmt.Errorf("%s is no program that can be run", program)
+	return "", fmt.Errorf("%s is no program that can be run: %s", program, why)
 }

@@ -244,18 +244,22 @@ func TestOneRunsAtOnce(t *testing.T) {
 
 func TestCommandsThatCannotBeStarted(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
+	for name, mode := range map[string]os.FileMode{"notes.txt": 0o600, "node": 0o700} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for want, c := range map[string]Command{
-		"there is no program":        {},
-		"no program that can be run": {Args: []string{"no-such-program"}},
-		"notes.txt is no program":    {Args: []string{"./notes.txt"}, Dir: dir},
-		"no such file":               {Args: []string{"sh"}, Dir: filepath.Join(dir, "none")},
-		"is no folder":               {Args: []string{"sh"}, Dir: filepath.Join(dir, "notes.txt")},
-		"is no variable":             {Args: []string{"sh"}, Environ: []string{"NAME"}},
-		"a script":                   {Args: []string{python(), "-u"}, Preload: []string{"json"}},
-		"none.py":                    {Args: []string{python(), "none.py"}, Preload: []string{"json"}},
+		"there is no program":     {},
+		"it is not in PATH":       {Args: []string{"no-such-program"}},
+		"notes.txt is no program": {Args: []string{"./notes.txt"}, Dir: dir},
+		"no such file":            {Args: []string{"sh"}, Dir: filepath.Join(dir, "none")},
+		"is no folder":            {Args: []string{"sh"}, Dir: filepath.Join(dir, "notes.txt")},
+		"is no variable":          {Args: []string{"sh"}, Environ: []string{"NAME"}},
+		"a script":                {Args: []string{python(), "-u"}, Preload: []string{"json"}},
+		"none.py":                 {Args: []string{python(), "none.py"}, Preload: []string{"json"}},
+		dir + "/none.py":          {Args: []string{python(), "none.py"}, Dir: dir, Preload: []string{"json"}},
+		dir + "/none.js":          {Args: []string{"./node", "none.js"}, Dir: dir},
 	} {
 		if _, err := resolve(c, os.Getenv("PATH")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", c, err, want)
