@@ -14,13 +14,17 @@ an agent leaves behind becomes the guard's child, wherever it moved to, and is k
 """
 
 import gc
+import importlib.machinery
 import os
+import pkgutil
+import runpy
 import select
 import signal
 import socket
 import struct
 import sys
 import time
+import types
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 KILLING = 10  # how long a guard tries to kill what an agent left, in seconds
@@ -249,15 +253,24 @@ def prepare():
     modules, script = sys.argv[1], sys.argv[2]
     sys.argv[:] = sys.argv[2:]
     if not getattr(sys.flags, "safe_path", False):
-        sys.path[0] = os.path.dirname(script)
+        sys.path[0] = os.path.dirname(os.path.realpath(script))
     gc.disable()
     for module in modules.split(","):
         __import__(module)
-    import runpy  # noqa: F401
-
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # guards are not waited for
     gc.collect()
     gc.freeze()
+
+
+def run(script):
+    """Runs a script in a module that stays __main__ until the interpreter has ended, as one that is started with it."""
+    if script.endswith(".pyc") or pkgutil.get_importer(script):  # compiled, or a folder or an archive
+        runpy.run_path(script, run_name="__main__")
+        return
+    loader = importlib.machinery.SourceFileLoader("__main__", script)
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    main.__file__, main.__cached__, main.__loader__ = script, None, loader
+    exec(loader.source_to_code(loader.get_data(script), script), vars(main))
 
 
 if __name__ == "__main__":
@@ -267,6 +280,4 @@ if __name__ == "__main__":
     link.sendall(b"ready %d\n" % threads())
     serve(link)
     del link
-    import runpy
-
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    run(sys.argv[0])

@@ -77,13 +77,16 @@ func TestWhatAProgramFinds(t *testing.T) {
 		}
 		names := got["names"].([]any)
 		descriptors[t.Name()] = got["descriptors"]
+		if said := f.mustPlay(t, "outlive"); said != "__main__" {
+			t.Error(said)
+		}
 		delete(got, "names")
 		delete(got, "descriptors")
 		nothing := []any{}
 		want := map[string]any{
 			"argv": []any{"an argument"}, "task": "describe é", "path": true, "work": nothing, "home": nothing, "tmp": nothing,
 			"own": true, "extra": "more", "group": true, "main": true, "file": "agent.py", "blocking": []any{true, true, true},
-			"terminal": false,
+			"terminal": false, "seekable": []any{false, false, false},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -105,6 +108,24 @@ func TestWhatAProgramFinds(t *testing.T) {
 	if diff := cmp.Diff(descriptors[t.Name()+"/cold"], descriptors[t.Name()+"/warm"]); diff != "" {
 		t.Errorf("a fork has other descriptors open (-cold +warm):\n%s", diff)
 	}
+}
+
+// Neighbours of a script are found where it is, not where a link to it is.
+func TestALinkToAScript(t *testing.T) {
+	script, err := filepath.Abs("testdata/agent.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(script, filepath.Join(dir, "link.py")); err != nil {
+		t.Fatal(err)
+	}
+	inModes(t, func(t *testing.T, preload []string) {
+		f := newFixture(t, preload, func(o *Options) { o.Command.Args[1], o.Command.Dir = "link.py", dir })
+		if said := f.mustPlay(t, "describe"); !strings.Contains(said, `"path": true`) || !strings.Contains(said, `"file": "link.py"`) {
+			t.Error(said)
+		}
+	})
 }
 
 func TestNothingIsLeft(t *testing.T) {

@@ -227,7 +227,15 @@ func (w *warm) launch(control *os.File) (p *program, out *os.File, err error) {
 		return nil, nil, err
 	}
 	defer theirs.Close()
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = theirs, theirs, []*os.File{control}
+	// Standard input is a pipe like an agent's, at its end: what Python asks of it once is right for agents too.
+	in, end, err := os.Pipe()
+	if err != nil {
+		out.Close()
+		return nil, nil, err
+	}
+	end.Close()
+	defer in.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = in, theirs, theirs, []*os.File{control}
 	if p, err = launch(cmd); err != nil {
 		out.Close()
 		return nil, nil, err

@@ -3,6 +3,7 @@
 import builtins
 import json
 import os
+import pickle
 import random
 import signal
 import socket
@@ -49,14 +50,29 @@ def describe(_):
     import tempfile
 
     print(json.dumps({
-        "argv": sys.argv[1:], "task": os.environ.get("TASK"), "path": sys.path[0] == os.path.dirname(os.path.abspath(__file__)),
+        "argv": sys.argv[1:], "task": os.environ.get("TASK"), "path": sys.path[0] == os.path.dirname(os.path.realpath(__file__)),
         "work": os.listdir("."), "home": os.listdir(os.environ["HOME"]), "tmp": os.listdir(tempfile.gettempdir()),
         "own": tempfile.gettempdir() == os.environ["TMPDIR"],
         "names": sorted(os.environ), "extra": os.environ.get("EXTRA"), "group": os.getpgrp() == os.getpid(),
         "main": sys.modules["__main__"].describe is describe, "file": os.path.basename(__file__),
         "blocking": [os.get_blocking(fd) for fd in (0, 1, 2)], "terminal": has_terminal(),
+        "seekable": [f.seekable() for f in (sys.stdin, sys.stdout, sys.stderr)],
         "descriptors": sorted(int(fd) for fd in os.listdir("/dev/fd"))[:-1] if os.path.isdir("/dev/fd") else [0, 1, 2],
     }))
+
+
+class Thing:
+    """Something that can be found by its name."""
+
+
+def outlive(_):
+    """Answers from a thread, after all else has ended."""
+
+    def answer():
+        threading.main_thread().join()
+        print(pickle.loads(pickle.dumps(Thing)).__module__)
+
+    threading.Thread(target=answer).start()
 
 
 def has_terminal():
