@@ -24,6 +24,8 @@ var preloader []byte
 const (
 	// preloadTimeout bounds the import of the modules.
 	preloadTimeout = 2 * time.Minute
+	// leaving is how long an interpreter may take to end that has given up.
+	leaving = time.Second
 	// firstPause is before the second start in a row that led to nothing; it doubles with each, up to maxPause.
 	firstPause = 100 * time.Millisecond
 	maxPause   = 30 * time.Second
@@ -193,8 +195,10 @@ func (i *interpreter) serve(w *warm, pause time.Duration) {
 		}
 		i.control, i.program = ours, program
 		close(i.ready)
-	} else {
+	} else if errors.Is(err, os.ErrDeadlineExceeded) {
 		program.kill()
+	} else {
+		defer time.AfterFunc(leaving, program.kill).Stop() // how it ends by itself says more
 	}
 	how, lost := program.wait()
 	out.SetReadDeadline(time.Now().Add(drain))
