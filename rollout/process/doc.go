@@ -20,7 +20,8 @@
 //	exit status 0                     Answered; an answer above the bound is an error. One that was asked to end has to
 //	                                  say something: silence is then no answer
 //	otherwise, the context has ended  the context's error (outcome timeout)
-//	otherwise, a call was refused     Exhausted, or Cut if the conversation left the model no room (truncated)
+//	otherwise, a call was refused     Exhausted, or Cut if the conversation left the model no room (truncated); unless
+//	                                  a call that began later was answered
 //	otherwise                         an error with the exit status and the end of standard error (agent_error)
 //
 // A program that cannot be started, which is also one whose preloaded modules cannot be imported, is an

@@ -199,23 +199,32 @@ func judge(e ending) (agent.Result, error) {
 	return agent.Result{}, errors.New("the program failed: " + words)
 }
 
-// watch is an LLM that remembers why it refused a call.
+// watch is an LLM that remembers why it refused a call. An agent that got an answer to a call that began later has got over
+// it: how it ends then has other reasons.
 type watch struct {
 	agent.LLM
 	mu      sync.Mutex
-	refused agent.End // guarded by mu; the last refusal
+	begun   int       // guarded by mu; calls
+	refused agent.End // guarded by mu; the last refusal that the agent has not got over
+	number  int       // guarded by mu; that of the refused call
 }
 
 // Complete implements agent.LLM.
 func (w *watch) Complete(ctx context.Context, r agent.Request) (agent.Reply, error) {
+	w.mu.Lock()
+	w.begun++
+	number := w.begun
+	w.mu.Unlock()
 	reply, err := w.LLM.Complete(ctx, r)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case errors.Is(err, agent.ErrExhausted):
-		w.refused = agent.Exhausted
+		w.refused, w.number = agent.Exhausted, number
 	case errors.Is(err, agent.ErrNoRoom):
-		w.refused = agent.Cut
+		w.refused, w.number = agent.Cut, number
+	case (err == nil || errors.Is(err, agent.ErrMalformed) || errors.Is(err, agent.ErrCut)) && number > w.number:
+		w.refused = 0
 	}
 	return reply, err
 }
