@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -41,9 +42,12 @@ releases. The data folder is the one in which lightswarm network create founded 
 
 Training ends at --learner-target or --learner-steps, or never if neither is given; the command then goes on to serve
 what was learned, until it is interrupted. When it is started again it continues where it was. On a terminal it draws
-how training goes, and the log goes to log.txt in the data folder.`,
+how training goes, and the log goes to log.txt in the data folder.
+
+With --rollout and --agent a program plays this node's rollouts; see docs/agents.md.`,
 		Example: `  lightswarm learn --data ./mynet
-  lightswarm learn --data ./mynet --rollout --learner-target 0.95`,
+  lightswarm learn --data ./mynet --rollout --learner-target 0.95
+  lightswarm learn --data ./mynet --rollout --agent "python3 agent.py" --agent-preload openai`,
 		Args: takes(0, 0),
 	}
 	data := p.dataFlag(c)
@@ -52,6 +56,9 @@ how training goes, and the log goes to log.txt in the data folder.`,
 	keys := append(append(append([]string{}, commonSettings...), learnerSettings...), rolloutSettings...)
 	config.AddFlags(c.Flags(), keys...)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("agent") && !withRollouts {
+			return usage(errors.New("flag --agent: this node runs no rollouts unless --rollout is given too"))
+		}
 		folder, err := data()
 		if err != nil {
 			return usage(err)
