@@ -5,8 +5,9 @@
 // RunGroup is the core: given a network's rules, a pinned policy and a draw (peer and counter) it runs the group's
 // rollouts and returns them as a bundle.Bundle. RunEvaluationBlock does the same for a block of held-out tasks,
 // independent of who runs it. Both draw tasks and sampling keys from wire/draw and keep nothing between runs, so with
-// an exact engine and an exact environment the bundle is a pure function of (charter, policy, draw): whoever has the
-// policy can compute the same bytes, however many rollouts run at once. That is how a bundle is verified.
+// an exact engine, an exact environment and the built-in agent the bundle is a pure function of (charter, policy, draw):
+// whoever has the policy can compute the same bytes, however many rollouts run at once. That is how a bundle is verified.
+// With another agent it holds for each call, given its prompt.
 //
 // A rollout records every call's exact token ids and log-probs, at the place where they are sampled; nothing is
 // tokenised a second time. Calls may run at once: each is numbered when it begins, and its sampling key is its number's.

@@ -44,15 +44,18 @@
 //
 // # What can escape
 //
-// This is no sandbox. A program may do all that the node's user may: read the node's files, use the network, kill
-// processes. Of what it starts, after its end there is left:
+// This is no sandbox. A program may do all that the node's user may: read the node's files, use the network, fill memory
+// and disk, kill processes. Of what it starts, after its end there is left:
 //
 //	Linux, without Preload  a process that has left the group and was started with an environment without
-//	                        LIGHTSWARM_ROLLOUT, or does not stop to fork for a hundred rounds of search
+//	                        LIGHTSWARM_ROLLOUT, or lets nobody read it, or does not stop to fork for a hundred rounds
+//	                        of search
 //	Linux, with Preload     nothing, unless it does not stop to fork for 10 seconds, runs as another user, or the
-//	                        program kills its guard: a process between interpreter and agent whose children all of its
-//	                        descendants become
+//	                        program kills or stops its guard: a process between interpreter and agent whose children
+//	                        all of its descendants become
 //	elsewhere               a process that has left the group; also with Preload in a Python without ctypes
+//
+// What the import of a module starts in a session of its own is left when its interpreter has ended.
 //
 // When the node itself is killed, programs die with it on Linux, but without Preload not what they have started. With
 // Preload a guard sees the end and kills all. Elsewhere programs without Preload go on. Folders are left in Scratch.
