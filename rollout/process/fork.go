@@ -30,12 +30,18 @@ func newFork(w *warm, i *interpreter, talk *net.UnixConn, finds []string) *fork 
 	f := &fork{warm: w, interpreter: i, talk: talk, sent: make(chan struct{})}
 	message := strings.Join(finds, "\x00")
 	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
-	f.talk.SetWriteDeadline(time.Now().Add(heeding))
 	go func() {
 		defer close(f.sent)
-		f.talk.Write(framed) // fails if the guard is gone, which wait finds
+		f.send(framed)
 	}()
 	return f
+}
+
+// send writes to the guard. It fails if the guard is gone, which wait finds.
+func (f *fork) send(what []byte) {
+	if f.talk.SetWriteDeadline(time.Now().Add(heeding)) == nil {
+		_, _ = f.talk.Write(what)
+	}
 }
 
 // ask implements child.
@@ -44,14 +50,13 @@ func (f *fork) ask() { f.tell("t") }
 // kill implements child.
 func (f *fork) kill() {
 	f.tell("k")
-	f.talk.SetReadDeadline(time.Now().Add(f.warm.killing))
+	_ = f.talk.SetReadDeadline(time.Now().Add(f.warm.killing)) // fails once wait has closed it
 }
 
 // tell tells the guard something behind its message.
 func (f *fork) tell(what string) {
 	<-f.sent
-	f.talk.SetWriteDeadline(time.Now().Add(heeding))
-	f.talk.Write([]byte(what))
+	f.send([]byte(what))
 }
 
 // errLost is the end of an agent that nobody saw.
@@ -87,7 +92,9 @@ func (i *interpreter) pass(files ...*os.File) error {
 	for n, f := range files {
 		fds[n] = int(f.Fd())
 	}
-	i.control.SetWriteDeadline(time.Now().Add(heeding))
+	if err := i.control.SetWriteDeadline(time.Now().Add(heeding)); err != nil {
+		return err
+	}
 	_, _, err := i.control.WriteMsgUnix([]byte{0}, syscall.UnixRights(fds...), nil)
 	return err
 }

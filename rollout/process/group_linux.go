@@ -53,7 +53,7 @@ func sweepOnce(marked []byte) (found bool) {
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() {
 			found = true
-			syscall.Kill(pid, kill)
+			_ = syscall.Kill(pid, kill) // it may have ended
 		}
 	}
 	return found

@@ -13,4 +13,4 @@ const (
 )
 
 // signalGroup signals a process group. One that has ended does not mind.
-func signalGroup(leader int, s signal) { syscall.Kill(-leader, s) }
+func signalGroup(leader int, s signal) { _ = syscall.Kill(-leader, s) }

@@ -31,9 +31,10 @@ func RemoveAll(folder string) error {
 	if os.RemoveAll(folder) == nil {
 		return nil
 	}
-	filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+	// What cannot be walked or changed, the second attempt complains of.
+	_ = filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
-			os.Chmod(name, 0o700)
+			_ = os.Chmod(name, 0o700)
 		}
 		return nil
 	})

@@ -168,7 +168,7 @@ func (e *ending) answer() string {
 // answered says whether the program came to an answer. Many end with status 0 when they are asked to end: if they say
 // nothing then, it is no answer.
 func (e *ending) answered() bool {
-	return e.lost == nil && e.status.ok && !(e.asked && e.answer() == "")
+	return e.lost == nil && e.status.ok && (!e.asked || e.answer() != "")
 }
 
 // judge says what a program's end means.

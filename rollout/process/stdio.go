@@ -56,23 +56,24 @@ func (s *stdio) begin() {
 		f.Close()
 	}
 	s.moving.Go(func() {
-		io.WriteString(s.in, s.task) // fails if the program does not read all of it, which is its affair
+		_, _ = io.WriteString(s.in, s.task) // fails if the program does not read all of it, which is its affair
 		s.in.Close()
 	})
 	s.moving.Go(func() {
 		var text strings.Builder
-		io.Copy(&text, io.LimitReader(s.out, int64(s.limit)))
+		_, _ = io.Copy(&text, io.LimitReader(s.out, int64(s.limit))) // what came is what there is
 		more, _ := io.Copy(io.Discard, s.out)
 		s.written = output{text.String(), more > 0}
 	})
-	s.moving.Go(func() { io.Copy(&s.complaints, s.err) })
+	s.moving.Go(func() { _, _ = io.Copy(&s.complaints, s.err) })
 }
 
 // finish returns what the program wrote, after its end.
 func (s *stdio) finish() (out output, complaints string) {
-	s.in.SetWriteDeadline(time.Now())
-	s.out.SetReadDeadline(time.Now().Add(drain))
-	s.err.SetReadDeadline(time.Now().Add(drain))
+	// They fail where begin has closed the pipe already.
+	_ = s.in.SetWriteDeadline(time.Now())
+	_ = s.out.SetReadDeadline(time.Now().Add(drain))
+	_ = s.err.SetReadDeadline(time.Now().Add(drain))
 	s.moving.Wait()
 	return s.written, s.complaints.String()
 }

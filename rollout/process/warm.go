@@ -185,9 +185,9 @@ func (i *interpreter) serve(w *warm, pause time.Duration) {
 	defer out.Close()
 	var said tail
 	var copying sync.WaitGroup
-	copying.Go(func() { io.Copy(&said, out) })
+	copying.Go(func() { _, _ = io.Copy(&said, out) }) // what came is what there is
 	defer context.AfterFunc(w.ctx, program.kill)()
-	ours.SetReadDeadline(time.Now().Add(preloadTimeout))
+	_ = ours.SetReadDeadline(time.Now().Add(preloadTimeout)) // it is open
 	var threads int
 	if _, err = fmt.Fscanf(ours, "ready %d\n", &threads); err == nil {
 		if threads > 1 {
@@ -201,7 +201,7 @@ func (i *interpreter) serve(w *warm, pause time.Duration) {
 		defer time.AfterFunc(leaving, program.kill).Stop() // how it ends by itself says more
 	}
 	how, lost := program.wait()
-	out.SetReadDeadline(time.Now().Add(drain))
+	_ = out.SetReadDeadline(time.Now().Add(drain)) // it is open
 	copying.Wait()
 	switch {
 	case w.ctx.Err() != nil:

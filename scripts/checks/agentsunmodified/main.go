@@ -94,7 +94,7 @@ func check(ctx context.Context, chosen []program, python, javascript string) err
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // it is in the folder for temporary files
+	defer os.RemoveAll(work)
 	binary := filepath.Join(work, "lightswarm")
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/lightswarm")
 	build.Stderr = os.Stderr
