@@ -201,6 +201,13 @@ def kill_children(woken):
 
 
 def children():
+    """This process's children, as a list that the kernel keeps where it does. It may miss some while others end."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as f:
+            yield from map(int, f.read().split())
+        return
+    except OSError:
+        pass
     for name in os.listdir("/proc"):
         try:
             with open(f"/proc/{name}/stat", "rb") as f:
