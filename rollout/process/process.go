@@ -87,6 +87,9 @@ func New(o Options) (*Agent, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if errSystem != nil { // before the command is looked up by a Unix system's rules
+		return nil, errSystem
+	}
 	command, err := resolve(o.Command, os.Getenv("PATH"))
 	if err != nil {
 		return nil, fmt.Errorf("agent's command: %w", err)

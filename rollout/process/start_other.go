@@ -8,7 +8,10 @@ import (
 	"log/slog"
 )
 
-// newStarter fails: process groups, which agents are ended by, are Unix's.
+// errSystem says why agents cannot be programs here: process groups, which they are ended by, are Unix's.
+var errSystem = errors.New("agents that are programs need a Unix system")
+
+// newStarter is never called.
 func newStarter(context.Context, Command, string, *slog.Logger) (starter, error) {
-	return nil, errors.New("agents that are programs need a Unix system")
+	return nil, errSystem
 }
