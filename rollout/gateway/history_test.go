@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 
@@ -95,6 +96,7 @@ func TestRetried(t *testing.T) {
 	if a, b, c := e.retried(key), e.retried(key), e.retried(key); a != first || b != second || c != third {
 		t.Error("retries do not take over what was lost, in order")
 	}
+	first.fault, second.fault, third.fault = endedError(), endedError(), endedError()
 	e.forget(key, third)
 	if e.retried(key) != second {
 		t.Error("a forgotten exchange is retried")
@@ -103,6 +105,18 @@ func TestRetried(t *testing.T) {
 	e.forget(key, second)
 	if len(e) != 1 {
 		t.Errorf("%d bodies are kept", len(e))
+	}
+	for range 2 {
+		x := e.begin(key)
+		x.fault = &apiError{Status: http.StatusServiceUnavailable}
+		e.forget(key, x)
+	}
+	if e.retried(key) != nil {
+		t.Error("what failed is retried")
+	}
+	fourth := e.begin(key)
+	if e.retried(key) != nil || e.retried(key) != fourth {
+		t.Error("what failed twice is not tried again twice")
 	}
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"crypto/sha256"
+	"net/http"
 	"slices"
 )
 
@@ -24,35 +25,54 @@ func newBodyKey(endpoint, agent string, body []byte) bodyKey {
 	return bodyKey(h.Sum(nil))
 }
 
-// exchanges are a rollout's, by what was asked, in the order in which they began. Those that failed are not kept.
-type exchanges map[bodyKey][]*exchange
+// exchanges are a rollout's, by what was asked.
+type exchanges map[bodyKey]*repeats
 
-// retried is the exchange that a retry belongs to, or nil: the first whose client went away without an answer, else
-// the last. The retry takes the answer over.
+// repeats are the exchanges that ask the same, in the order in which they began.
+type repeats struct {
+	kept []*exchange // all but those that failed
+	// failed is how many failed in a way after which clients try again, and have not been tried again yet.
+	failed int
+}
+
+// retried is the exchange that a retry belongs to, or nil if it has to be a new one: the first whose client went away
+// without an answer, else a new one for one that failed, else the last. The retry takes the answer over.
 func (e exchanges) retried(key bodyKey) *exchange {
 	all := e[key]
-	if len(all) == 0 {
+	if all == nil {
 		return nil
 	}
-	for _, x := range all {
+	for _, x := range all.kept {
 		if x.lost {
 			x.lost = false
 			return x
 		}
 	}
-	return all[len(all)-1]
+	if all.failed > 0 {
+		all.failed--
+		return nil
+	}
+	return all.kept[len(all.kept)-1]
 }
 
 // begin adds a new exchange.
 func (e exchanges) begin(key bodyKey) *exchange {
 	x := &exchange{done: make(chan struct{})}
-	e[key] = append(e[key], x)
+	if e[key] == nil {
+		e[key] = &repeats{}
+	}
+	e[key].kept = append(e[key].kept, x)
 	return x
 }
 
-// forget removes an exchange that failed: who tries again gets a new one.
+// forget removes an exchange that failed: who tries again gets a new one, and not what another one was answered.
 func (e exchanges) forget(key bodyKey, x *exchange) {
-	if e[key] = slices.DeleteFunc(e[key], func(y *exchange) bool { return y == x }); len(e[key]) == 0 {
+	all := e[key]
+	all.kept = slices.DeleteFunc(all.kept, func(y *exchange) bool { return y == x })
+	if x.fault.Status >= http.StatusInternalServerError && !x.fault.NoRetry {
+		all.failed++
+	}
+	if len(all.kept) == 0 && all.failed == 0 {
 		delete(e, key)
 	}
 }

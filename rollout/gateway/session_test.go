@@ -55,7 +55,7 @@ func lost(s *Session) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, all := range s.exchanges {
-		for _, x := range all {
+		for _, x := range all.kept {
 			if x.lost {
 				n++
 			}
@@ -140,6 +140,30 @@ func TestFailuresAreNotReplayed(t *testing.T) {
 	}
 	if got := postChat(t, s, "hi", "", firstRetry).content(t); got != "mended" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// The retry of a sample that failed is a sample of its own, and not one that the same request got before.
+func TestFailedSamplesAreTriedAgain(t *testing.T) {
+	g := testGateway(t, Options{})
+	s := open(t, g, &fakeLLM{behave: func(_ context.Context, _ agent.Request, call int) (chat.Message, error) {
+		if call == 1 || call == 2 {
+			return chat.Message{}, errors.New("broken")
+		}
+		return says(fmt.Sprint("answer ", call)), nil
+	}})
+	for i, c := range []struct{ header, want string }{
+		{noRetry, "answer 0"}, {noRetry, ""}, {noRetry, ""}, // three samples, of which two fail
+		{firstRetry, "answer 3"}, {firstRetry, "answer 4"},
+		{firstRetry, "answer 4"}, // nothing that failed is left to be tried again
+	} {
+		r := postChat(t, s, "hi", "", c.header)
+		if c.want == "" && r.status == 503 {
+			continue
+		}
+		if got := r.content(t); got != c.want {
+			t.Errorf("request %d: %s, want %s", i, got, c.want)
+		}
 	}
 }
 
