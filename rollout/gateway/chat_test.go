@@ -82,6 +82,7 @@ func TestChatDecode(t *testing.T) {
 func TestChatRefuses(t *testing.T) {
 	const messages = `"messages":[{"role":"user","content":"hi"}]`
 	for body, want := range map[string]struct{ param, code string }{
+		`{"x":[` + strings.Repeat("1,", maxValues) + `1]}`: {"", ""},
 		``:                               {"", ""},
 		`[]`:                             {"", ""},
 		`{`:                              {"", ""},
@@ -189,10 +190,12 @@ func FuzzRewardDecode(f *testing.F) {
 	})
 }
 
-func TestDepth(t *testing.T) {
-	for text, want := range map[string]int{``: 0, `1`: 0, `{"a":[{}],"b":[]}`: 3, `"[[[\"[["`: 0, `["]",[`: 2, `]]]`: 0} {
-		if got := depth([]byte(text)); got != want {
-			t.Errorf("%s is %d deep, want %d", text, got, want)
+func TestExtent(t *testing.T) {
+	for text, want := range map[string][2]int{
+		``: {0, 0}, `1`: {0, 0}, `{"a":[{}],"b":[]}`: {3, 5}, `"[[[\"[[,,"`: {0, 0}, `["]",[`: {2, 3}, `]]]`: {0, 0},
+	} {
+		if depth, values := extent([]byte(text)); [2]int{depth, values} != want {
+			t.Errorf("%s has the extent %d, %d, want %v", text, depth, values, want)
 		}
 	}
 }

@@ -7,16 +7,24 @@ import (
 	"strings"
 )
 
-// maxDepth bounds how deeply a body's arrays and objects nest.
-const maxDepth = 128
+const (
+	// maxDepth bounds how deeply a body's arrays and objects nest.
+	maxDepth = 128
+	// maxValues bounds how many values are in a body's arrays and objects: decoded, a small one takes up a hundred times
+	// the bytes that it is written in.
+	maxValues = 1 << 17
+)
 
 // decodeJSON reads a body, which is bounded already, into v. Fields that v lacks are ignored.
 func decodeJSON(body []byte, v any) *apiError {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return invalid("", "the body is empty: want a JSON object")
 	}
-	if depth(body) > maxDepth {
+	switch depth, values := extent(body); {
+	case depth > maxDepth:
 		return invalid("", "the body nests deeper than %d levels", maxDepth)
+	case values > maxValues:
+		return invalid("", "the body has more than %d values", maxValues)
 	}
 	err := json.Unmarshal(body, v)
 	var wrong *json.UnmarshalTypeError
@@ -33,9 +41,10 @@ func decodeJSON(body []byte, v any) *apiError {
 	}
 }
 
-// depth is how deeply JSON nests. Of what is no JSON it is a bound.
-func depth(data []byte) int {
-	deepest, now, quoted := 0, 0, false
+// extent is how deeply JSON nests and how many values there are at most in its arrays and objects. Of what is no JSON
+// both are bounds.
+func extent(data []byte) (depth, values int) {
+	now, quoted := 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case quoted && c == '\\':
@@ -45,12 +54,15 @@ func depth(data []byte) int {
 		case quoted:
 		case c == '{' || c == '[':
 			now++
-			deepest = max(deepest, now)
+			values++
+			depth = max(depth, now)
 		case c == '}' || c == ']':
 			now--
+		case c == ',':
+			values++
 		}
 	}
-	return deepest
+	return depth, values
 }
 
 // orElse is the first of the two that is not empty.

@@ -81,6 +81,19 @@ func TestHistoryKnowsThePlace(t *testing.T) {
 	}
 }
 
+// Looking a message up costs about the same in however long a conversation: an agent cannot keep its rollout from ending
+// with one that takes minutes.
+func TestHistoryLooksOnce(t *testing.T) {
+	var h history
+	call := chat.Message{Role: chat.Assistant, ToolCalls: []chat.ToolCall{{Name: "f", Arguments: `{"x":1}`}}}
+	h.add(nil, call, []int32{1})
+	const n = 1000
+	allocations := testing.AllocsPerRun(1, func() { h.attach(slices.Repeat([]chat.Message{call}, n)) })
+	if allocations > 40*n {
+		t.Errorf("%v allocations for %d messages", allocations, n)
+	}
+}
+
 func TestRetried(t *testing.T) {
 	e := exchanges{}
 	key, other := newBodyKey("a", "b", []byte("c")), newBodyKey("a", "bc", nil)

@@ -12,29 +12,35 @@ func parameters(schema json.RawMessage) string {
 	if isNull(schema) {
 		return ""
 	}
-	return string(plainSchema(schema, ""))
+	return string(plainSchema(schema, "", maxSchemaLevels))
 }
 
-// plainSchema is a schema without what says nothing. name is that of the property that it is of, or empty.
-func plainSchema(schema json.RawMessage, name string) json.RawMessage {
+// maxSchemaLevels bounds how deeply what says nothing is looked for, because each level is read anew.
+const maxSchemaLevels = 16
+
+// plainSchema is a schema without what says nothing, down to some levels of schemas. name is that of the property that
+// it is of, or empty.
+func plainSchema(schema json.RawMessage, name string, levels int) json.RawMessage {
+	if levels == 0 {
+		return schema
+	}
 	return eachMember(schema, func(key string, value json.RawMessage) json.RawMessage {
 		var text string
-		isText := json.Unmarshal(value, &text) == nil
 		switch key {
 		case "title":
-			if isText {
+			if json.Unmarshal(value, &text) == nil {
 				return nil
 			}
 		case "description":
-			if isText && name != "" && text == name {
+			if name != "" && json.Unmarshal(value, &text) == nil && text == name {
 				return nil
 			}
 		case "properties", "$defs":
 			return eachMember(value, func(property string, schema json.RawMessage) json.RawMessage {
-				return plainSchema(schema, property)
+				return plainSchema(schema, property, levels-1)
 			})
 		case "items":
-			return plainSchema(value, "")
+			return plainSchema(value, "", levels-1)
 		}
 		return value
 	})

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -27,10 +28,21 @@ func TestParametersLeaveOutWhatSaysNothing(t *testing.T) {
 	}
 }
 
+// Nobody writes schemas that deep but to keep others busy.
+func TestParametersOfDeepSchemas(t *testing.T) {
+	deep := strings.Repeat(`{"items":`, maxSchemaLevels) + `{"title":"x"}` + strings.Repeat(`}`, maxSchemaLevels)
+	if got := parameters(json.RawMessage(deep)); got != deep {
+		t.Errorf("%s became %s", deep, got)
+	}
+	if got := parameters(json.RawMessage(deep[len(`{"items":`) : len(deep)-1])); strings.Contains(got, "title") {
+		t.Errorf("a title is left in %s", got)
+	}
+}
+
 func FuzzParameters(f *testing.F) {
 	f.Add([]byte(`{"properties":{"a":{"title":"A","items":{"title":"x"}}},"title":1}`))
 	f.Fuzz(func(t *testing.T, schema []byte) {
-		if !json.Valid(schema) || depth(schema) > maxDepth {
+		if depth, _ := extent(schema); !json.Valid(schema) || depth > maxDepth {
 			return
 		}
 		got := parameters(schema)
