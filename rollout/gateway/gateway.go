@@ -26,8 +26,8 @@ type Options struct {
 }
 
 const (
-	// headerTimeout is how long a client may take for a request's header, bodyTimeout for its body, and writeTimeout to
-	// take a piece of the answer.
+	// headerTimeout is how long a client may take for a request's header, bodyTimeout for its body, also for one that is
+	// refused, and writeTimeout to take a piece of the answer.
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = time.Minute
 	writeTimeout  = 30 * time.Second

@@ -33,17 +33,24 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.handling.Add(1)
 	g.mu.Unlock()
 	defer g.handling.Done()
+	if http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) != nil {
+		return // the connection is gone
+	}
 	at, ok := parseRoute(r.URL.Path)
-	if !ok {
-		sendFault(w, errorBody, notFound(r))
-		return
-	}
-	fault := errorBody
+	form, err := errorBody, notFound(r)
 	if d := dialects[at.Endpoint]; d != nil {
-		fault = d.fault
+		form = d.fault
 	}
-	if err := g.serve(w, r, at); err != nil {
-		sendFault(w, fault, err)
+	if ok {
+		err = g.serve(w, r, at)
+	}
+	if err != nil {
+		// There are clients that write their whole body before they read, and take a connection that is closed meanwhile
+		// for a failure to try again after.
+		if _, broken := io.Copy(io.Discard, io.LimitReader(r.Body, 4*g.options.MaxBody)); broken != nil {
+			g.options.Log.Debug("a refused request's body cannot be read", "cause", broken)
+		}
+		sendFault(w, form, err)
 	}
 }
 
@@ -107,10 +114,11 @@ func (s *Session) serveCall(w http.ResponseWriter, r *http.Request, at route, d 
 	select {
 	case <-x.done:
 	case <-r.Context().Done():
-		s.lose(x)
-		return nil
 	}
-	if x.fault != nil {
+	switch {
+	case s.left(r, x):
+		return nil
+	case x.fault != nil:
 		return x.fault
 	}
 	content, err := d.encode(q, x.answer)
@@ -131,14 +139,9 @@ func (g *Gateway) unencodable(err error) *apiError {
 
 // readBody reads a body within its bound.
 func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *apiError) {
-	control := http.NewResponseController(w)
-	err := control.SetReadDeadline(time.Now().Add(bodyTimeout))
-	var body []byte
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxBody))
 	if err == nil {
-		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxBody))
-	}
-	if err == nil {
-		err = control.SetReadDeadline(time.Time{}) // a call may take as long as it takes
+		err = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a call may take as long as it takes
 	}
 	var large *http.MaxBytesError
 	switch {

@@ -1,14 +1,18 @@
 package gateway
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -105,6 +109,60 @@ func TestRefusals(t *testing.T) {
 	}
 	if r := do(t, "POST", ended.BaseURL()+"/messages", "{}"); !strings.Contains(r.body, `"type":"error"`) {
 		t.Errorf("not in the dialect's form: %s", r.body)
+	}
+}
+
+// A client that writes all of a large body before it reads gets its refusal, and not a connection that is closed.
+func TestRefusalsReadTheBody(t *testing.T) {
+	g := testGateway(t, Options{MaxBody: 6 << 20})
+	s := open(t, g, always(says("hello")))
+	ended := open(t, g, always(says("ended")))
+	ended.End()
+	for url, want := range map[string]int{ended.BaseURL() + "/chat/completions": 409, s.BaseURL() + "/chat/completions": 413, s.BaseURL() + "/embeddings": 404} {
+		conn, err := net.Dial("tcp", g.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := chatBody(strings.Repeat("x", 20<<20), "")
+		if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", url, len(body), body); err != nil {
+			t.Errorf("%d: write: %v", want, err)
+		}
+		r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%d: read: %v", want, err)
+		}
+		if r.StatusCode != want || r.Header.Get("X-Should-Retry") != "false" {
+			t.Errorf("%d %v, want %d", r.StatusCode, r.Header, want)
+		}
+		r.Body.Close()
+		conn.Close()
+	}
+}
+
+// answers is a client that takes whatever it gets.
+type answers struct{ *httptest.ResponseRecorder }
+
+func (answers) SetWriteDeadline(time.Time) error { return nil }
+
+// An answer that comes when its client has gone is lost, and not delivered.
+func TestAnswersToNobodyAreLost(t *testing.T) {
+	g := testGateway(t, Options{})
+	for _, more := range []string{"", `"stream":true`} {
+		s := open(t, g, always(says("hello")))
+		postChat(t, s, "hi", more)
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		for range 20 {
+			w := answers{httptest.NewRecorder()}
+			r := httptest.NewRequestWithContext(gone, "POST", s.BaseURL(), nil)
+			r.Header.Set("X-Stainless-Retry-Count", "1")
+			if fault := s.serveCall(w, r, route{Endpoint: "chat/completions"}, chatCompletions{}, []byte(chatBody("hi", more))); fault != nil {
+				t.Fatal(fault)
+			}
+			if lost(s) != 1 || w.Body.Len() > 0 {
+				t.Fatalf("%d are lost, and %q was sent", lost(s), w.Body)
+			}
+		}
 	}
 }
 

@@ -168,3 +168,13 @@ func (s *Session) lose(x *exchange) {
 	defer s.mu.Unlock()
 	x.lost = true
 }
+
+// left says whether a request's client went away before the answer, also if it has come meanwhile. Then the exchange is
+// lost.
+func (s *Session) left(r *http.Request, x *exchange) bool {
+	if r.Context().Err() == nil {
+		return false
+	}
+	s.lose(x)
+	return true
+}

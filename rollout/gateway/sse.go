@@ -18,14 +18,16 @@ func (s *Session) stream(w http.ResponseWriter, r *http.Request, d dialect, q *r
 		case <-x.done:
 			working = false
 		case <-r.Context().Done():
-			s.lose(x)
-			return nil
+			working = false
 		case <-alive.C:
 			if out.comment() != nil {
 				s.lose(x)
 				return nil
 			}
 		}
+	}
+	if s.left(r, x) {
+		return nil
 	}
 	fault := x.fault
 	var events []event
