@@ -15,7 +15,8 @@
 //
 //	scored       the agent answered, or wrote something malformed, and the environment judged it
 //	truncated    a token or call limit ended it; judged as far as it came
-//	agent_error  the agent's program failed; says nothing about the policy
+//	agent_error  the agent's program failed, or it had prompts that its group's bundle has no room for; says nothing
+//	             about the policy
 //	env_error    the environment failed, or the agent's program could not be started
 //	timeout      the rollout took longer than this node allows
 //

@@ -51,5 +51,6 @@ func RunEvaluationBlock(ctx context.Context, n *Network, p *Policy, purpose wire
 	if b.Rollouts, err = n.runAll(ctx, p, jobs); err != nil {
 		return fail(err)
 	}
+	n.fit(b)
 	return b, nil
 }

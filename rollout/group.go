@@ -37,6 +37,7 @@ func RunGroup(ctx context.Context, n *Network, p *Policy, peer wire.PeerID, coun
 	if b.Rollouts, err = n.runAll(ctx, p, jobs); err != nil {
 		return nil, fmt.Errorf("group %d of version %d: %w", counter, p.Version, err)
 	}
+	n.fit(b)
 	return b, nil
 }
 

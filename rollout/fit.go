@@ -1,0 +1,59 @@
+package rollout
+
+import (
+	"errors"
+
+	"github.com/lightswarm/lightswarm/wire"
+	"github.com/lightswarm/lightswarm/wire/bundle"
+)
+
+// fit makes a bundle one that can be encoded. Agents choose their prompts, and those of one group can be more than a
+// bundle holds. Then the rollouts with the most tokens lose their calls, one rollout after the other until the rest fits,
+// and end as agent_error. So the draw is not left out, and the other rollouts are not lost.
+//
+// Whether a bundle fits depends on how well it compresses, which is the same within one build.
+func (n *Network) fit(b *bundle.Bundle) {
+	for !fits(b) {
+		largest, most := -1, 0
+		for i, r := range b.Rollouts {
+			if tokens := tokensOf(r); tokens > most {
+				largest, most = i, tokens
+			}
+		}
+		if largest < 0 {
+			return // it is not the calls
+		}
+		r := &b.Rollouts[largest]
+		if n.Log != nil {
+			n.Log.Warn("rollout dropped: its group is more than a bundle holds", "split", b.Split, "task", r.Task, "member", r.Member,
+				"calls", len(r.Calls), "tokens", most)
+		}
+		*r = bundle.Rollout{Member: r.Member, Task: r.Task, Outcome: bundle.OutcomeAgentError}
+	}
+}
+
+// fits says whether a bundle is small enough to be encoded. Nearly all are so small that this shows without encoding them.
+func fits(b *bundle.Bundle) bool {
+	const perToken, perCall, perRollout, perComponent = 12, 128, 64, 128 // bytes at most, before compression
+	tokens, bytes := 0, 0
+	for _, r := range b.Rollouts {
+		tokens += tokensOf(r)
+		bytes += perRollout + perComponent*len(r.Components) + perCall*len(r.Calls)
+	}
+	if tokens > wire.MaxBundleTokens {
+		return false
+	}
+	if bytes+perToken*tokens < wire.MaxBundleBytes/2 {
+		return true
+	}
+	_, err := bundle.Encode(b)
+	return !errors.Is(err, wire.ErrTooLarge)
+}
+
+// tokensOf is how many tokens a rollout's prompts and completions have.
+func tokensOf(r bundle.Rollout) (n int) {
+	for _, c := range r.Calls {
+		n += len(c.Prompt) + len(c.Completion)
+	}
+	return n
+}
