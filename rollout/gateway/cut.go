@@ -57,12 +57,15 @@ func (c *choice) keep(n int) {
 	c.Tokens, c.LogProbs, c.Pieces = c.Tokens[:n], c.LogProbs[:n], c.Pieces[:n]
 }
 
-// firstStop finds the stop text that comes first, the longest of those that start together; at is -1 if there is none.
+// firstStop finds the stop text that is complete first, the longest of those that end together; at is -1 if there is none.
 func firstStop(text string, stops []string) (at, length int) {
 	at = -1
 	for _, stop := range stops {
 		i := strings.Index(text, stop)
-		if i >= 0 && stop != "" && (at < 0 || i < at || i == at && len(stop) > length) {
+		if stop == "" || i < 0 {
+			continue
+		}
+		if end := i + len(stop); at < 0 || end < at+length || end == at+length && i < at {
 			at, length = i, len(stop)
 		}
 	}

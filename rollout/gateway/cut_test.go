@@ -43,6 +43,8 @@ func TestVisible(t *testing.T) {
 		"cut in a letter":         {request: request{MaxTokens: 2}, says: says("aä"), want: says("a\uFFFD"), finish: finishLength, tokens: 2},
 		"not cut":                 {request: request{MaxTokens: 4}, says: says("yes"), want: says("yes"), finish: finishStop, tokens: 4, whole: true},
 		"stopped":                 {request: request{Stop: []string{"x", "s", "es"}}, says: says("yes"), want: says("y"), finish: finishStop, tokens: 3},
+		"stopped by the first":    {request: request{Stop: []string{"es and", "e"}}, says: says("yes and"), want: says("y"), finish: finishStop, tokens: 2},
+		"stopped and cut":         {request: request{Stop: []string{"e", "es"}, MaxTokens: 2}, says: says("yes"), want: says("y"), finish: finishStop, tokens: 2},
 		"stopped at once":         {request: request{Stop: []string{"yes"}}, says: says("yes"), want: says(""), finish: finishStop, tokens: 3},
 		"stopped before a call":   {request: request{Stop: []string{"o"}}, says: both, want: says("Tw"), finish: finishStop, tokens: 3},
 		"not stopped in a call":   {request: request{Stop: []string{"calc"}}, says: both, want: renamed(2), finish: finishToolCalls, tokens: len("Two.") + 2*len("calculator{'a':1}") + 5, whole: true},
