@@ -10,7 +10,8 @@ import (
 	"github.com/lightswarm/lightswarm/rollout/agent"
 )
 
-// maxOpen bounds the requests of one session that are in the gateway at once, and with it the memory of their bodies.
+// maxOpen bounds the requests of one session that are in the gateway at once, and its exchanges that run, of which the
+// clients may have gone, and with it the memory of their bodies.
 const maxOpen = 64
 
 // SessionOptions are what a session is made of. All fields are required.
@@ -35,6 +36,7 @@ type Session struct {
 	mu        sync.Mutex
 	ended     bool                    // guarded by mu
 	open      int                     // guarded by mu; requests that are being handled
+	asking    int                     // guarded by mu; exchanges that run
 	exchanges exchanges               // guarded by mu
 	history   history                 // guarded by mu
 	answers   map[string]chat.Message // guarded by mu; the first choice of each answer, by its id
@@ -117,7 +119,7 @@ func (s *Session) admit() *apiError {
 	case s.ended || s.ctx.Err() != nil:
 		return endedError()
 	case s.open == maxOpen:
-		return &apiError{Status: http.StatusTooManyRequests, Type: rateLimited, Code: "too_many_requests", Message: "the rollout has too many requests open; wait for some to end"}
+		return busyError()
 	}
 	s.open++
 	return nil
@@ -137,6 +139,14 @@ func endedError() *apiError {
 	}
 }
 
+// busyError is the answer to more than can be asked at once.
+func busyError() *apiError {
+	return &apiError{
+		Status: http.StatusTooManyRequests, Type: rateLimited, Code: "too_many_requests",
+		Message: "the rollout has too many requests open; wait for some to end",
+	}
+}
+
 // join returns the exchange of a request: that of an earlier one with the same body if this is a retry, else a new
 // one, which asks the policy and ends even if nobody waits for it.
 func (s *Session) join(key bodyKey, retry bool, q *request) (*exchange, *apiError) {
@@ -150,12 +160,18 @@ func (s *Session) join(key bodyKey, retry bool, q *request) (*exchange, *apiErro
 			return x, nil
 		}
 	}
+	if s.asking == maxOpen {
+		return nil, busyError()
+	}
+	s.asking++
 	x := s.exchanges.begin(key)
 	s.running.Go(func() {
 		defer close(x.done)
-		if x.answer, x.fault = s.sample(q); x.fault != nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
+		x.answer, x.fault = s.sample(q)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.asking--
+		if x.fault != nil {
 			s.exchanges.forget(key, x)
 		}
 	})

@@ -245,6 +245,40 @@ func TestTooManyOpen(t *testing.T) {
 	}
 }
 
+// Calls whose clients have gone count too: nobody fills the gateway up by asking and going away.
+func TestTooManyLeft(t *testing.T) {
+	g := testGateway(t, Options{})
+	llm := newGated()
+	s := open(t, g, llm)
+	for i := range maxOpen {
+		ctx, leave := context.WithCancel(t.Context())
+		var gone sync.WaitGroup
+		gone.Go(func() {
+			_, err := try(ctx, "POST", s.BaseURL()+"/chat/completions", chatBody(fmt.Sprint(i), ""))
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+		<-llm.began
+		leave()
+		gone.Wait()
+	}
+	until(t, "all clients are missed", func() bool { return lost(s) == maxOpen })
+	patience, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if r, err := try(patience, "POST", s.BaseURL()+"/chat/completions", chatBody("one more", "")); err != nil || r.status != 429 || r.code(t) != "too_many_requests" {
+		t.Errorf("%v, %d %s", err, r.status, r.body)
+	}
+	close(llm.gate)
+	if got := postChat(t, s, "0", "", firstRetry).content(t); got != "answer 0" {
+		t.Errorf("a retry got %q", got)
+	}
+	until(t, "all calls have ended", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.asking == 0 })
+	if got := postChat(t, s, "one more", "").content(t); got != fmt.Sprint("answer ", maxOpen) {
+		t.Errorf("one more got %q", got)
+	}
+}
+
 // Sessions of one gateway run at once and do not mix.
 func TestSessionsAtOnce(t *testing.T) {
 	g := testGateway(t, Options{})
