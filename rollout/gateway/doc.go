@@ -6,19 +6,21 @@
 //
 //  1. A Gateway listens on loopback for a whole node. Each rollout opens a Session, which a request names by the path
 //     (/rollout/ID/v1/…), by its API key (Bearer or x-api-key) or by the header X-Lightswarm-Rollout. Ids and keys
-//     cannot be guessed. No request reaches another rollout's policy.
+//     cannot be guessed. No request reaches another rollout's policy, and none of a web page in a browser on the same
+//     machine any.
 //  2. Each dialect (Chat Completions, Responses, Completions, Messages) is a few pure functions: decode a body into a
 //     request, encode an answer into a body or events. What happens in between is the same for all of them.
 //  3. Unknown fields, unknown models and sampling parameters never fail a request. Sampling is the network's choice.
 //  4. A request that a client marks as a retry (x-stainless-retry-count above 0), with the same body, gets the answer
-//     of the first, or joins it while it runs. The same body without the mark is a new sample. A client that goes away
-//     does not end its call: it is finished and recorded.
+//     of the first, or joins it while it runs; if that failed, it is asked anew. The same body without the mark is a new
+//     sample. A client that goes away does not end its call: it is finished and recorded.
 //  5. Errors are JSON in the dialect's form, with the true status. Where trying again cannot help they carry
 //     x-should-retry: false: after the rollout's end (409 rollout_ended), when its calls are used up (409
 //     calls_exhausted), when the conversation leaves no room for a completion (400 context_length_exceeded). A failure
-//     of the engine is 503.
-//  6. Bodies are bounded before they are read, in size, depth and number. Ending a session waits for the calls that
-//     run; shutting down waits for all of them, until the context ends.
+//     of the engine is 503. A body is read before it is refused, for clients that read nothing before they have written.
+//  6. Bodies are bounded before they are decoded, in size, depth and number of values, and so are a session's requests
+//     and the calls that run without their clients. Ending a session waits for the calls that run; shutting down waits
+//     for all of them, until the context ends.
 //
 // # The agent's name
 //
@@ -31,8 +33,9 @@
 // A completion is recorded as it was sampled: it ends at a stop token or at the network's limit, which is what a
 // bundle can say and a verifier checks. What a request asks beyond that shortens only what the agent sees:
 //
-//	stop                        the text before it; the recorded completion is whole. Only the text of an answer is
-//	                            searched, not the arguments of its calls. Usage counts the tokens up to the stop
+//	stop                        the text before the one that is complete first; the recorded completion is whole. Only
+//	                            the text of an answer is searched, not the arguments of its calls. Usage counts the
+//	                            tokens up to the stop
 //	max_tokens                  the text of so many tokens, with finish_reason length
 //	parallel_tool_calls: false  the first call
 //	tool_choice: none           the prompt lists no tools, and a call that is written all the same is text
@@ -40,7 +43,8 @@
 //
 // A message that was shortened comes back without its tokens: the next prompt says what the agent says, in text. One
 // that was not gets the tokens that it was sampled as, however a framework has written it anew (see history), so that
-// the next prompt continues what was sampled, exactly.
+// the next prompt continues what was sampled, exactly. Of the calls of a message of which one has arguments that are no
+// JSON object, the Messages API can show only the text, and that is what the next prompt says.
 //
 // Of a completion that is no message the agent sees the text, special tokens spelled out, with finish_reason stop.
 //

@@ -112,6 +112,38 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A page of a name that was bound to 127.0.0.1 reaches the listener, and as it knows no id and no key, nothing else; other
+// pages may not even read what is refused.
+func TestWebPagesReachNothing(t *testing.T) {
+	g := testGateway(t, Options{})
+	llm := always(says("hello"))
+	s := open(t, g, llm)
+	for _, c := range [][2]string{
+		{"GET", "/v1/models"}, {"GET", "/rollout/x/v1/models"}, {"POST", "/v1/chat/completions"}, {"POST", "/v1/reward"},
+		{"OPTIONS", "/v1/chat/completions"}, {"OPTIONS", "/rollout/" + s.ID() + "/v1/chat/completions"}, {"GET", "/"},
+	} {
+		q, err := http.NewRequestWithContext(t.Context(), c[0], "http://"+g.Address()+c[1], strings.NewReader(chatBody("hi", "")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Host = "page.example"
+		q.Header.Set("Origin", "http://page.example")
+		q.Header.Set("Content-Type", "text/plain")
+		q.Header.Set("Access-Control-Request-Method", "POST")
+		r, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if r.StatusCode < 400 || r.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s %s: %d %v", c[0], c[1], r.StatusCode, r.Header)
+		}
+	}
+	if len(llm.requests()) > 0 {
+		t.Error("the policy was asked")
+	}
+}
+
 // A client that writes all of a large body before it reads gets its refusal, and not a connection that is closed.
 func TestRefusalsReadTheBody(t *testing.T) {
 	g := testGateway(t, Options{MaxBody: 6 << 20})
