@@ -26,10 +26,13 @@ type recorder struct {
 	maxCalls  int
 	key       func(call uint32) policy.SampleKey
 
-	running sync.WaitGroup // calls that began
-	mu      sync.Mutex
-	slots   []slot // guarded by mu; by number, at most maxCalls
-	ended   bool   // guarded by mu
+	// rendering is held while a prompt is made. An agent may send conversations that are far too long, many at once: one
+	// after the other they take little memory, and when the rollout is over those that are left are not looked at.
+	rendering sync.Mutex
+	running   sync.WaitGroup // calls that began
+	mu        sync.Mutex
+	slots     []slot // guarded by mu; by number, at most maxCalls
+	ended     bool   // guarded by mu
 }
 
 // slot is a call's number: free, taken by a call that runs, or recorded.
@@ -41,7 +44,7 @@ type slot struct {
 
 // Complete implements agent.LLM.
 func (r *recorder) Complete(ctx context.Context, q agent.Request) (agent.Reply, error) {
-	prompt, err := r.prompt(q)
+	prompt, err := r.prompt(ctx, q)
 	if err != nil {
 		return agent.Reply{}, err
 	}
@@ -76,7 +79,12 @@ func (r *recorder) Complete(ctx context.Context, q agent.Request) (agent.Reply, 
 }
 
 // prompt is what a call samples from.
-func (r *recorder) prompt(q agent.Request) (prompt []int32, err error) {
+func (r *recorder) prompt(ctx context.Context, q agent.Request) (prompt []int32, err error) {
+	r.rendering.Lock()
+	defer r.rendering.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("render a call: %w", err)
+	}
 	switch {
 	case len(q.Prompt) > 0 || q.Text != "":
 		if prompt = q.Prompt; len(prompt) == 0 {

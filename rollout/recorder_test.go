@@ -105,6 +105,19 @@ func TestFinishWaits(t *testing.T) {
 	}
 }
 
+// When a rollout's time is over, nothing more is done for it.
+func TestLateCallsAreNotRendered(t *testing.T) {
+	r := testRecorder(&fakeSession{behave: func(policy.Request) (chat.Message, error) { return text("late"), nil }})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Complete(ctx, ask("hi")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a late call: %v", err)
+	}
+	if calls, err := r.finish(); len(calls) != 0 || err != nil {
+		t.Errorf("%d calls, %v", len(calls), err)
+	}
+}
+
 // A number whose call failed goes to the next call, so that the calls stay without a gap.
 func TestFailedNumbersAreUsedAgain(t *testing.T) {
 	broken := errors.New("broken")
