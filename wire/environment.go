@@ -23,7 +23,38 @@ type EnvironmentManifest struct {
 	Determinism          Determinism
 	// Agents are the roles whose calls a rollout records; TrainedAgents are those of them that are trained.
 	Agents, TrainedAgents []string
+	// ToolRewards reward calls for what came of the tools that they called (automatic intermediate rewarding). Of those
+	// that fit an outcome the first counts. The sum of a rollout's rewards stays within RewardMin and RewardMax.
+	ToolRewards []ToolReward
+	// AgentRewards says which of the rewards that agents report themselves count.
+	AgentRewards AgentRewards
 }
+
+// ToolReward rewards a call for each execution of a tool that it called.
+type ToolReward struct {
+	// Tool names the tool; empty stands for every tool.
+	Tool   string
+	Status ToolStatus
+	Reward float32
+}
+
+// ToolStatus says how the execution of a tool ended.
+type ToolStatus uint8
+
+// The ends of a tool's execution.
+const (
+	ToolOK     ToolStatus = 1
+	ToolFailed ToolStatus = 2
+)
+
+// AgentRewards is a set of rewards that agents report: by posting them or in their telemetry.
+type AgentRewards uint8
+
+// The rewards that agents report.
+const (
+	AgentRewardFinal AgentRewards = 1 // of the rollout, in place of the environment's
+	AgentRewardCalls AgentRewards = 2 // of single calls
+)
 
 // Split is a numbered set of tasks: indices 0 to Tasks-1.
 type Split struct {
@@ -79,6 +110,17 @@ func (m EnvironmentManifest) Validate() error {
 	for _, a := range m.TrainedAgents {
 		r.require(slices.Contains(m.Agents, a), "trained_agents", "must all be among agents")
 	}
+	r.atMost("tool_rewards", len(m.ToolRewards), MaxToolRewards)
+	if r.err != nil {
+		return r.err
+	}
+	for i, t := range m.ToolRewards {
+		field := fmt.Sprintf("tool_rewards[%d]", i)
+		r.text(field+".tool", t.Tool, MaxNameBytes)
+		r.require(t.Status == ToolOK || t.Status == ToolFailed, field+".status", "must be ok or failed")
+		r.require(t.Reward >= m.RewardMin && t.Reward <= m.RewardMax, field+".reward", "must be between reward_min and reward_max")
+	}
+	r.require(m.AgentRewards <= AgentRewardFinal|AgentRewardCalls, "agent_rewards", "is unknown to this version of lightswarm")
 	return r.err
 }
 
@@ -111,6 +153,10 @@ func EncodeManifest(m EnvironmentManifest) ([]byte, error) {
 		Determinism:   wirepb.Determinism(m.Determinism),
 		Agents:        m.Agents,
 		TrainedAgents: m.TrainedAgents,
+		AgentRewards:  wirepb.AgentRewards(m.AgentRewards),
+	}
+	for _, t := range m.ToolRewards {
+		p.ToolRewards = append(p.ToolRewards, &wirepb.ToolReward{Tool: t.Tool, Status: wirepb.ToolStatus(t.Status), Reward: t.Reward})
 	}
 	for _, s := range m.Splits {
 		p.Splits = append(p.Splits, &wirepb.Split{Name: s.Name, Tasks: s.Tasks})
@@ -130,6 +176,9 @@ func DecodeManifest(raw []byte) (EnvironmentManifest, error) {
 	if p.Determinism < 0 || p.Determinism > wirepb.Determinism_DETERMINISM_STOCHASTIC {
 		return EnvironmentManifest{}, &ValidationError{"environment manifest", "determinism", "must be exact or stochastic"}
 	}
+	if p.AgentRewards < 0 || p.AgentRewards > wirepb.AgentRewards_AGENT_REWARDS_ALL {
+		return EnvironmentManifest{}, &ValidationError{"environment manifest", "agent_rewards", "is unknown to this version of lightswarm"}
+	}
 	m := EnvironmentManifest{
 		Name:          p.Name,
 		Version:       p.Version,
@@ -142,6 +191,14 @@ func DecodeManifest(raw []byte) (EnvironmentManifest, error) {
 		Determinism:   Determinism(p.Determinism),
 		Agents:        p.Agents,
 		TrainedAgents: p.TrainedAgents,
+		AgentRewards:  AgentRewards(p.AgentRewards),
+	}
+	for _, t := range p.ToolRewards {
+		rule := ToolReward{Tool: t.Tool, Reward: t.Reward}
+		if t.Status == wirepb.ToolStatus_TOOL_STATUS_OK || t.Status == wirepb.ToolStatus_TOOL_STATUS_FAILED {
+			rule.Status = ToolStatus(t.Status) // else it fails validation
+		}
+		m.ToolRewards = append(m.ToolRewards, rule)
 	}
 	for _, s := range p.Splits {
 		m.Splits = append(m.Splits, Split{Name: s.Name, Tasks: s.Tasks})

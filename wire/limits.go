@@ -41,6 +41,8 @@ const (
 	MaxAgents = 64
 	// MaxAgentName bounds the name of one agent.
 	MaxAgentName = 64
+	// MaxToolRewards bounds the rules by which an environment rewards calls for their tools.
+	MaxToolRewards = 64
 	// MaxLag bounds the lag, in versions, that a charter may allow.
 	MaxLag = 1 << 20
 	// MaxGroupsPerVersion bounds the groups that a node runs under one version.

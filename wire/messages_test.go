@@ -115,6 +115,14 @@ func testManifest() EnvironmentManifest {
 	}
 }
 
+// testRewardingManifest is one of an environment that rewards calls.
+func testRewardingManifest() EnvironmentManifest {
+	m := testManifest()
+	m.ToolRewards = []ToolReward{{Tool: "calculator", Status: ToolFailed, Reward: -0.25}, {Status: ToolOK, Reward: 0.125}}
+	m.AgentRewards = AgentRewardFinal | AgentRewardCalls
+	return m
+}
+
 func testPolicyManifest() PolicyManifest {
 	return PolicyManifest{
 		ConfigJSON:     []byte(`{"hidden_size":64}`),
@@ -155,6 +163,7 @@ func forms() []form {
 			func() ([]byte, error) { s, err := SignPresence(k, testPresence()); return s.Raw, err },
 			func(b []byte) (any, error) { s, err := OpenPresence(b); return s.Presence, err }},
 		formOf("environment-manifest", testManifest(), EncodeManifest, DecodeManifest),
+		formOf("environment-manifest-rewards", testRewardingManifest(), EncodeManifest, DecodeManifest),
 		formOf("policy-manifest", testPolicyManifest(), EncodePolicyManifest, DecodePolicyManifest),
 		formOf("block-request", BlockRequest{CIDs: []CID{SumCID([]byte("one")), SumCID([]byte("two"))}}, EncodeBlockRequest, DecodeBlockRequest),
 		formOf("block-header", BlockHeader{Index: 1, Found: true, Bytes: 420}, EncodeBlockHeader, DecodeBlockHeader),

@@ -62,6 +62,9 @@ type Component struct {
 	Value float32
 }
 
+// Valid says that a bundle can hold the component: its name is printable and not too long, its value finite.
+func (c Component) Valid() bool { return isName(c.Name, wire.MaxComponentName) && finite(c.Value) }
+
 // OutcomeKind says how a rollout ended.
 type OutcomeKind uint8
 

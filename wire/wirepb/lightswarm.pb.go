@@ -82,6 +82,110 @@ func (Purpose) EnumDescriptor() ([]byte, []int) {
 	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{0}
 }
 
+type ToolStatus int32
+
+const (
+	ToolStatus_TOOL_STATUS_UNSPECIFIED ToolStatus = 0
+	ToolStatus_TOOL_STATUS_OK          ToolStatus = 1
+	ToolStatus_TOOL_STATUS_FAILED      ToolStatus = 2
+)
+
+// Enum value maps for ToolStatus.
+var (
+	ToolStatus_name = map[int32]string{
+		0: "TOOL_STATUS_UNSPECIFIED",
+		1: "TOOL_STATUS_OK",
+		2: "TOOL_STATUS_FAILED",
+	}
+	ToolStatus_value = map[string]int32{
+		"TOOL_STATUS_UNSPECIFIED": 0,
+		"TOOL_STATUS_OK":          1,
+		"TOOL_STATUS_FAILED":      2,
+	}
+)
+
+func (x ToolStatus) Enum() *ToolStatus {
+	p := new(ToolStatus)
+	*p = x
+	return p
+}
+
+func (x ToolStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ToolStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_wire_proto_lightswarm_proto_enumTypes[1].Descriptor()
+}
+
+func (ToolStatus) Type() protoreflect.EnumType {
+	return &file_wire_proto_lightswarm_proto_enumTypes[1]
+}
+
+func (x ToolStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ToolStatus.Descriptor instead.
+func (ToolStatus) EnumDescriptor() ([]byte, []int) {
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{1}
+}
+
+type AgentRewards int32
+
+const (
+	// None: the environment judges.
+	AgentRewards_AGENT_REWARDS_NONE AgentRewards = 0
+	// The reward of the rollout replaces the environment's.
+	AgentRewards_AGENT_REWARDS_FINAL AgentRewards = 1
+	// Those of single calls are added to tool_rewards.
+	AgentRewards_AGENT_REWARDS_CALLS AgentRewards = 2
+	AgentRewards_AGENT_REWARDS_ALL   AgentRewards = 3
+)
+
+// Enum value maps for AgentRewards.
+var (
+	AgentRewards_name = map[int32]string{
+		0: "AGENT_REWARDS_NONE",
+		1: "AGENT_REWARDS_FINAL",
+		2: "AGENT_REWARDS_CALLS",
+		3: "AGENT_REWARDS_ALL",
+	}
+	AgentRewards_value = map[string]int32{
+		"AGENT_REWARDS_NONE":  0,
+		"AGENT_REWARDS_FINAL": 1,
+		"AGENT_REWARDS_CALLS": 2,
+		"AGENT_REWARDS_ALL":   3,
+	}
+)
+
+func (x AgentRewards) Enum() *AgentRewards {
+	p := new(AgentRewards)
+	*p = x
+	return p
+}
+
+func (x AgentRewards) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AgentRewards) Descriptor() protoreflect.EnumDescriptor {
+	return file_wire_proto_lightswarm_proto_enumTypes[2].Descriptor()
+}
+
+func (AgentRewards) Type() protoreflect.EnumType {
+	return &file_wire_proto_lightswarm_proto_enumTypes[2]
+}
+
+func (x AgentRewards) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AgentRewards.Descriptor instead.
+func (AgentRewards) EnumDescriptor() ([]byte, []int) {
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{2}
+}
+
 type Determinism int32
 
 const (
@@ -116,11 +220,11 @@ func (x Determinism) String() string {
 }
 
 func (Determinism) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_proto_lightswarm_proto_enumTypes[1].Descriptor()
+	return file_wire_proto_lightswarm_proto_enumTypes[3].Descriptor()
 }
 
 func (Determinism) Type() protoreflect.EnumType {
-	return &file_wire_proto_lightswarm_proto_enumTypes[1]
+	return &file_wire_proto_lightswarm_proto_enumTypes[3]
 }
 
 func (x Determinism) Number() protoreflect.EnumNumber {
@@ -129,7 +233,7 @@ func (x Determinism) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Determinism.Descriptor instead.
 func (Determinism) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{1}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{3}
 }
 
 // Signed wraps the encoded bytes of one message with its author's signature.
@@ -1186,6 +1290,10 @@ type EnvironmentManifest struct {
 	Determinism   Determinism `protobuf:"varint,11,opt,name=determinism,proto3,enum=lightswarm.v1.Determinism" json:"determinism,omitempty"`
 	Agents        []string    `protobuf:"bytes,12,rep,name=agents,proto3" json:"agents,omitempty"`
 	TrainedAgents []string    `protobuf:"bytes,13,rep,name=trained_agents,json=trainedAgents,proto3" json:"trained_agents,omitempty"`
+	// tool_rewards reward calls for what came of the tools that they called; of those for one outcome the first counts.
+	ToolRewards []*ToolReward `protobuf:"bytes,14,rep,name=tool_rewards,json=toolRewards,proto3" json:"tool_rewards,omitempty"`
+	// agent_rewards says which of the rewards that agents report themselves count.
+	AgentRewards  AgentRewards `protobuf:"varint,15,opt,name=agent_rewards,json=agentRewards,proto3,enum=lightswarm.v1.AgentRewards" json:"agent_rewards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1311,6 +1419,83 @@ func (x *EnvironmentManifest) GetTrainedAgents() []string {
 	return nil
 }
 
+func (x *EnvironmentManifest) GetToolRewards() []*ToolReward {
+	if x != nil {
+		return x.ToolRewards
+	}
+	return nil
+}
+
+func (x *EnvironmentManifest) GetAgentRewards() AgentRewards {
+	if x != nil {
+		return x.AgentRewards
+	}
+	return AgentRewards_AGENT_REWARDS_NONE
+}
+
+// ToolReward is a rule of automatic intermediate rewarding.
+type ToolReward struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// tool names the tool; empty stands for every tool.
+	Tool   string     `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	Status ToolStatus `protobuf:"varint,2,opt,name=status,proto3,enum=lightswarm.v1.ToolStatus" json:"status,omitempty"`
+	// reward is given to the call for each execution that ended with this status.
+	Reward        float32 `protobuf:"fixed32,3,opt,name=reward,proto3" json:"reward,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolReward) Reset() {
+	*x = ToolReward{}
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolReward) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolReward) ProtoMessage() {}
+
+func (x *ToolReward) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolReward.ProtoReflect.Descriptor instead.
+func (*ToolReward) Descriptor() ([]byte, []int) {
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ToolReward) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ToolReward) GetStatus() ToolStatus {
+	if x != nil {
+		return x.Status
+	}
+	return ToolStatus_TOOL_STATUS_UNSPECIFIED
+}
+
+func (x *ToolReward) GetReward() float32 {
+	if x != nil {
+		return x.Reward
+	}
+	return 0
+}
+
 type Split struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1321,7 +1506,7 @@ type Split struct {
 
 func (x *Split) Reset() {
 	*x = Split{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1518,7 @@ func (x *Split) String() string {
 func (*Split) ProtoMessage() {}
 
 func (x *Split) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[13]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1531,7 @@ func (x *Split) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Split.ProtoReflect.Descriptor instead.
 func (*Split) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Split) GetName() string {
@@ -1385,7 +1570,7 @@ type PolicyManifest struct {
 
 func (x *PolicyManifest) Reset() {
 	*x = PolicyManifest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1582,7 @@ func (x *PolicyManifest) String() string {
 func (*PolicyManifest) ProtoMessage() {}
 
 func (x *PolicyManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[14]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1595,7 @@ func (x *PolicyManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyManifest.ProtoReflect.Descriptor instead.
 func (*PolicyManifest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PolicyManifest) GetMajor() uint32 {
@@ -1483,7 +1668,7 @@ type TensorRef struct {
 
 func (x *TensorRef) Reset() {
 	*x = TensorRef{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1680,7 @@ func (x *TensorRef) String() string {
 func (*TensorRef) ProtoMessage() {}
 
 func (x *TensorRef) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1693,7 @@ func (x *TensorRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TensorRef.ProtoReflect.Descriptor instead.
 func (*TensorRef) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TensorRef) GetName() string {
@@ -1549,7 +1734,7 @@ type BlockRef struct {
 
 func (x *BlockRef) Reset() {
 	*x = BlockRef{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1746,7 @@ func (x *BlockRef) String() string {
 func (*BlockRef) ProtoMessage() {}
 
 func (x *BlockRef) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +1759,7 @@ func (x *BlockRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRef.ProtoReflect.Descriptor instead.
 func (*BlockRef) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BlockRef) GetCid() []byte {
@@ -1601,7 +1786,7 @@ type BlockRequest struct {
 
 func (x *BlockRequest) Reset() {
 	*x = BlockRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1613,7 +1798,7 @@ func (x *BlockRequest) String() string {
 func (*BlockRequest) ProtoMessage() {}
 
 func (x *BlockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1626,7 +1811,7 @@ func (x *BlockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRequest.ProtoReflect.Descriptor instead.
 func (*BlockRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BlockRequest) GetCids() [][]byte {
@@ -1650,7 +1835,7 @@ type BlockHeader struct {
 
 func (x *BlockHeader) Reset() {
 	*x = BlockHeader{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1847,7 @@ func (x *BlockHeader) String() string {
 func (*BlockHeader) ProtoMessage() {}
 
 func (x *BlockHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1860,7 @@ func (x *BlockHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockHeader.ProtoReflect.Descriptor instead.
 func (*BlockHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BlockHeader) GetIndex() uint32 {
@@ -1716,7 +1901,7 @@ type HeadRequest struct {
 
 func (x *HeadRequest) Reset() {
 	*x = HeadRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1913,7 @@ func (x *HeadRequest) String() string {
 func (*HeadRequest) ProtoMessage() {}
 
 func (x *HeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1926,7 @@ func (x *HeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeadRequest.ProtoReflect.Descriptor instead.
 func (*HeadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HeadRequest) GetNetwork() []byte {
@@ -1789,7 +1974,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1986,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1999,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Cursor) GetPeer() []byte {
@@ -1845,7 +2030,7 @@ type HeadResponse struct {
 
 func (x *HeadResponse) Reset() {
 	*x = HeadResponse{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +2042,7 @@ func (x *HeadResponse) String() string {
 func (*HeadResponse) ProtoMessage() {}
 
 func (x *HeadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +2055,7 @@ func (x *HeadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeadResponse.ProtoReflect.Descriptor instead.
 func (*HeadResponse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HeadResponse) GetReleases() [][]byte {
@@ -1912,7 +2097,7 @@ type PeersRequest struct {
 
 func (x *PeersRequest) Reset() {
 	*x = PeersRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +2109,7 @@ func (x *PeersRequest) String() string {
 func (*PeersRequest) ProtoMessage() {}
 
 func (x *PeersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +2122,7 @@ func (x *PeersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersRequest.ProtoReflect.Descriptor instead.
 func (*PeersRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PeersRequest) GetNetwork() []byte {
@@ -1964,7 +2149,7 @@ type PeersResponse struct {
 
 func (x *PeersResponse) Reset() {
 	*x = PeersResponse{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1976,7 +2161,7 @@ func (x *PeersResponse) String() string {
 func (*PeersResponse) ProtoMessage() {}
 
 func (x *PeersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1989,7 +2174,7 @@ func (x *PeersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersResponse.ProtoReflect.Descriptor instead.
 func (*PeersResponse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PeersResponse) GetRecords() [][]byte {
@@ -2095,7 +2280,7 @@ const file_wire_proto_lightswarm_proto_rawDesc = "" +
 	"\x11EvaluationResults\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x18\n" +
 	"\asampled\x18\x02 \x01(\fR\asampled\x12\x16\n" +
-	"\x06greedy\x18\x03 \x01(\fR\x06greedy\"\xa8\x03\n" +
+	"\x06greedy\x18\x03 \x01(\fR\x06greedy\"\xa8\x04\n" +
 	"\x13EnvironmentManifest\x12\x14\n" +
 	"\x05major\x18\x01 \x01(\rR\x05major\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -2112,7 +2297,14 @@ const file_wire_proto_lightswarm_proto_rawDesc = "" +
 	" \x01(\x02R\trewardMax\x12<\n" +
 	"\vdeterminism\x18\v \x01(\x0e2\x1a.lightswarm.v1.DeterminismR\vdeterminism\x12\x16\n" +
 	"\x06agents\x18\f \x03(\tR\x06agents\x12%\n" +
-	"\x0etrained_agents\x18\r \x03(\tR\rtrainedAgents\"1\n" +
+	"\x0etrained_agents\x18\r \x03(\tR\rtrainedAgents\x12<\n" +
+	"\ftool_rewards\x18\x0e \x03(\v2\x19.lightswarm.v1.ToolRewardR\vtoolRewards\x12@\n" +
+	"\ragent_rewards\x18\x0f \x01(\x0e2\x1b.lightswarm.v1.AgentRewardsR\fagentRewards\"k\n" +
+	"\n" +
+	"ToolReward\x12\x12\n" +
+	"\x04tool\x18\x01 \x01(\tR\x04tool\x121\n" +
+	"\x06status\x18\x02 \x01(\x0e2\x19.lightswarm.v1.ToolStatusR\x06status\x12\x16\n" +
+	"\x06reward\x18\x03 \x01(\x02R\x06reward\"1\n" +
 	"\x05Split\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05tasks\x18\x02 \x01(\x04R\x05tasks\"\xb9\x02\n" +
@@ -2163,7 +2355,17 @@ const file_wire_proto_lightswarm_proto_rawDesc = "" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPURPOSE_TRAIN\x10\x01\x12\x1c\n" +
 	"\x18PURPOSE_EVALUATE_SAMPLED\x10\x02\x12\x1b\n" +
-	"\x17PURPOSE_EVALUATE_GREEDY\x10\x03*]\n" +
+	"\x17PURPOSE_EVALUATE_GREEDY\x10\x03*U\n" +
+	"\n" +
+	"ToolStatus\x12\x1b\n" +
+	"\x17TOOL_STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eTOOL_STATUS_OK\x10\x01\x12\x16\n" +
+	"\x12TOOL_STATUS_FAILED\x10\x02*o\n" +
+	"\fAgentRewards\x12\x16\n" +
+	"\x12AGENT_REWARDS_NONE\x10\x00\x12\x17\n" +
+	"\x13AGENT_REWARDS_FINAL\x10\x01\x12\x17\n" +
+	"\x13AGENT_REWARDS_CALLS\x10\x02\x12\x15\n" +
+	"\x11AGENT_REWARDS_ALL\x10\x03*]\n" +
 	"\vDeterminism\x12\x1b\n" +
 	"\x17DETERMINISM_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11DETERMINISM_EXACT\x10\x01\x12\x1a\n" +
@@ -2181,56 +2383,62 @@ func file_wire_proto_lightswarm_proto_rawDescGZIP() []byte {
 	return file_wire_proto_lightswarm_proto_rawDescData
 }
 
-var file_wire_proto_lightswarm_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_wire_proto_lightswarm_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_wire_proto_lightswarm_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_wire_proto_lightswarm_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_wire_proto_lightswarm_proto_goTypes = []any{
 	(Purpose)(0),                // 0: lightswarm.v1.Purpose
-	(Determinism)(0),            // 1: lightswarm.v1.Determinism
-	(*Signed)(nil),              // 2: lightswarm.v1.Signed
-	(*Charter)(nil),             // 3: lightswarm.v1.Charter
-	(*EnvironmentRef)(nil),      // 4: lightswarm.v1.EnvironmentRef
-	(*PolicyRef)(nil),           // 5: lightswarm.v1.PolicyRef
-	(*RolloutRules)(nil),        // 6: lightswarm.v1.RolloutRules
-	(*Sampling)(nil),            // 7: lightswarm.v1.Sampling
-	(*EvaluationRules)(nil),     // 8: lightswarm.v1.EvaluationRules
-	(*Release)(nil),             // 9: lightswarm.v1.Release
-	(*DeltaRef)(nil),            // 10: lightswarm.v1.DeltaRef
-	(*Announcement)(nil),        // 11: lightswarm.v1.Announcement
-	(*Presence)(nil),            // 12: lightswarm.v1.Presence
-	(*EvaluationResults)(nil),   // 13: lightswarm.v1.EvaluationResults
-	(*EnvironmentManifest)(nil), // 14: lightswarm.v1.EnvironmentManifest
-	(*Split)(nil),               // 15: lightswarm.v1.Split
-	(*PolicyManifest)(nil),      // 16: lightswarm.v1.PolicyManifest
-	(*TensorRef)(nil),           // 17: lightswarm.v1.TensorRef
-	(*BlockRef)(nil),            // 18: lightswarm.v1.BlockRef
-	(*BlockRequest)(nil),        // 19: lightswarm.v1.BlockRequest
-	(*BlockHeader)(nil),         // 20: lightswarm.v1.BlockHeader
-	(*HeadRequest)(nil),         // 21: lightswarm.v1.HeadRequest
-	(*Cursor)(nil),              // 22: lightswarm.v1.Cursor
-	(*HeadResponse)(nil),        // 23: lightswarm.v1.HeadResponse
-	(*PeersRequest)(nil),        // 24: lightswarm.v1.PeersRequest
-	(*PeersResponse)(nil),       // 25: lightswarm.v1.PeersResponse
+	(ToolStatus)(0),             // 1: lightswarm.v1.ToolStatus
+	(AgentRewards)(0),           // 2: lightswarm.v1.AgentRewards
+	(Determinism)(0),            // 3: lightswarm.v1.Determinism
+	(*Signed)(nil),              // 4: lightswarm.v1.Signed
+	(*Charter)(nil),             // 5: lightswarm.v1.Charter
+	(*EnvironmentRef)(nil),      // 6: lightswarm.v1.EnvironmentRef
+	(*PolicyRef)(nil),           // 7: lightswarm.v1.PolicyRef
+	(*RolloutRules)(nil),        // 8: lightswarm.v1.RolloutRules
+	(*Sampling)(nil),            // 9: lightswarm.v1.Sampling
+	(*EvaluationRules)(nil),     // 10: lightswarm.v1.EvaluationRules
+	(*Release)(nil),             // 11: lightswarm.v1.Release
+	(*DeltaRef)(nil),            // 12: lightswarm.v1.DeltaRef
+	(*Announcement)(nil),        // 13: lightswarm.v1.Announcement
+	(*Presence)(nil),            // 14: lightswarm.v1.Presence
+	(*EvaluationResults)(nil),   // 15: lightswarm.v1.EvaluationResults
+	(*EnvironmentManifest)(nil), // 16: lightswarm.v1.EnvironmentManifest
+	(*ToolReward)(nil),          // 17: lightswarm.v1.ToolReward
+	(*Split)(nil),               // 18: lightswarm.v1.Split
+	(*PolicyManifest)(nil),      // 19: lightswarm.v1.PolicyManifest
+	(*TensorRef)(nil),           // 20: lightswarm.v1.TensorRef
+	(*BlockRef)(nil),            // 21: lightswarm.v1.BlockRef
+	(*BlockRequest)(nil),        // 22: lightswarm.v1.BlockRequest
+	(*BlockHeader)(nil),         // 23: lightswarm.v1.BlockHeader
+	(*HeadRequest)(nil),         // 24: lightswarm.v1.HeadRequest
+	(*Cursor)(nil),              // 25: lightswarm.v1.Cursor
+	(*HeadResponse)(nil),        // 26: lightswarm.v1.HeadResponse
+	(*PeersRequest)(nil),        // 27: lightswarm.v1.PeersRequest
+	(*PeersResponse)(nil),       // 28: lightswarm.v1.PeersResponse
 }
 var file_wire_proto_lightswarm_proto_depIdxs = []int32{
-	4,  // 0: lightswarm.v1.Charter.environments:type_name -> lightswarm.v1.EnvironmentRef
-	5,  // 1: lightswarm.v1.Charter.base:type_name -> lightswarm.v1.PolicyRef
-	6,  // 2: lightswarm.v1.Charter.rollout:type_name -> lightswarm.v1.RolloutRules
-	8,  // 3: lightswarm.v1.Charter.evaluation:type_name -> lightswarm.v1.EvaluationRules
-	7,  // 4: lightswarm.v1.RolloutRules.sampling:type_name -> lightswarm.v1.Sampling
-	5,  // 5: lightswarm.v1.Release.policy:type_name -> lightswarm.v1.PolicyRef
-	10, // 6: lightswarm.v1.Release.deltas:type_name -> lightswarm.v1.DeltaRef
+	6,  // 0: lightswarm.v1.Charter.environments:type_name -> lightswarm.v1.EnvironmentRef
+	7,  // 1: lightswarm.v1.Charter.base:type_name -> lightswarm.v1.PolicyRef
+	8,  // 2: lightswarm.v1.Charter.rollout:type_name -> lightswarm.v1.RolloutRules
+	10, // 3: lightswarm.v1.Charter.evaluation:type_name -> lightswarm.v1.EvaluationRules
+	9,  // 4: lightswarm.v1.RolloutRules.sampling:type_name -> lightswarm.v1.Sampling
+	7,  // 5: lightswarm.v1.Release.policy:type_name -> lightswarm.v1.PolicyRef
+	12, // 6: lightswarm.v1.Release.deltas:type_name -> lightswarm.v1.DeltaRef
 	0,  // 7: lightswarm.v1.Announcement.purpose:type_name -> lightswarm.v1.Purpose
-	13, // 8: lightswarm.v1.Presence.results:type_name -> lightswarm.v1.EvaluationResults
-	15, // 9: lightswarm.v1.EnvironmentManifest.splits:type_name -> lightswarm.v1.Split
-	1,  // 10: lightswarm.v1.EnvironmentManifest.determinism:type_name -> lightswarm.v1.Determinism
-	17, // 11: lightswarm.v1.PolicyManifest.tensors:type_name -> lightswarm.v1.TensorRef
-	18, // 12: lightswarm.v1.PolicyManifest.blocks:type_name -> lightswarm.v1.BlockRef
-	22, // 13: lightswarm.v1.HeadRequest.cursors:type_name -> lightswarm.v1.Cursor
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	15, // 8: lightswarm.v1.Presence.results:type_name -> lightswarm.v1.EvaluationResults
+	18, // 9: lightswarm.v1.EnvironmentManifest.splits:type_name -> lightswarm.v1.Split
+	3,  // 10: lightswarm.v1.EnvironmentManifest.determinism:type_name -> lightswarm.v1.Determinism
+	17, // 11: lightswarm.v1.EnvironmentManifest.tool_rewards:type_name -> lightswarm.v1.ToolReward
+	2,  // 12: lightswarm.v1.EnvironmentManifest.agent_rewards:type_name -> lightswarm.v1.AgentRewards
+	1,  // 13: lightswarm.v1.ToolReward.status:type_name -> lightswarm.v1.ToolStatus
+	20, // 14: lightswarm.v1.PolicyManifest.tensors:type_name -> lightswarm.v1.TensorRef
+	21, // 15: lightswarm.v1.PolicyManifest.blocks:type_name -> lightswarm.v1.BlockRef
+	25, // 16: lightswarm.v1.HeadRequest.cursors:type_name -> lightswarm.v1.Cursor
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_lightswarm_proto_init() }
@@ -2243,8 +2451,8 @@ func file_wire_proto_lightswarm_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_lightswarm_proto_rawDesc), len(file_wire_proto_lightswarm_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   24,
+			NumEnums:      4,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
