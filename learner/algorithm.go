@@ -41,7 +41,7 @@ type Optimiser struct {
 // to some million weights.
 func DefaultAlgorithm() Algorithm {
 	return Algorithm{
-		Credit:          credit.Return{},
+		Credit:          credit.ToGo{},
 		Advantage:       advantage.RLOO{},
 		Loss:            loss.Default,
 		Normaliser:      loss.PerRollout{},
