@@ -98,7 +98,7 @@ func (n *Network) run(parent context.Context, p *Policy, j job) (bundle.Rollout,
 		key:       j.key,
 	}
 	result := bundle.Rollout{Member: j.member, Task: j.task}
-	kind, score, err := n.play(ctx, r, j)
+	kind, score, feedback, err := n.play(ctx, r, j)
 	var failure error
 	if result.Calls, failure = r.finish(); failure != nil {
 		err = failure
@@ -110,6 +110,7 @@ func (n *Network) run(parent context.Context, p *Policy, j job) (bundle.Rollout,
 	switch {
 	case err == nil:
 		result.Outcome, result.Reward, result.Components = kind, score.Reward, components(score)
+		heed(j.environment.Manifest(), &result, feedback)
 	case ctx.Err() != nil:
 		result.Outcome = bundle.OutcomeTimeout
 	case errors.As(err, &engine):
@@ -123,11 +124,11 @@ func (n *Network) run(parent context.Context, p *Policy, j job) (bundle.Rollout,
 	return result, nil
 }
 
-// play runs the agent in the episode and has it judged. With an error, the kind says whose failure it is.
-func (n *Network) play(ctx context.Context, llm agent.LLM, j job) (kind bundle.OutcomeKind, score env.Score, err error) {
+// play runs the agent in the episode and has it judged; said is what else is said of the run. With an error, the kind says whose failure it is.
+func (n *Network) play(ctx context.Context, llm agent.LLM, j job) (kind bundle.OutcomeKind, score env.Score, said *agent.Feedback, err error) {
 	episode, err := j.environment.Reset(ctx, j.split, j.task)
 	if err != nil {
-		return bundle.OutcomeEnvError, env.Score{}, fmt.Errorf("reset: %w", err)
+		return bundle.OutcomeEnvError, env.Score{}, nil, fmt.Errorf("reset: %w", err)
 	}
 	defer func() {
 		if closing := episode.Close(); closing != nil && err == nil {
@@ -143,23 +144,23 @@ func (n *Network) play(ctx context.Context, llm agent.LLM, j job) (kind bundle.O
 	if err != nil {
 		var environment *agent.EnvironmentError
 		if errors.As(err, &environment) {
-			return bundle.OutcomeEnvError, env.Score{}, err
+			return bundle.OutcomeEnvError, env.Score{}, nil, err
 		}
-		return bundle.OutcomeAgentError, env.Score{}, fmt.Errorf("agent: %w", err)
+		return bundle.OutcomeAgentError, env.Score{}, nil, fmt.Errorf("agent: %w", err)
 	}
 	if score, err = episode.Score(ctx, result.Answer); err != nil {
-		return bundle.OutcomeEnvError, env.Score{}, fmt.Errorf("score: %w", err)
+		return bundle.OutcomeEnvError, env.Score{}, nil, fmt.Errorf("score: %w", err)
 	}
 	if err := validScore(score, manifest); err != nil {
-		return bundle.OutcomeEnvError, env.Score{}, fmt.Errorf("score: %w", err)
+		return bundle.OutcomeEnvError, env.Score{}, nil, fmt.Errorf("score: %w", err)
 	}
 	switch result.End {
 	case agent.Answered, agent.Malformed:
-		return bundle.OutcomeScored, score, nil
+		return bundle.OutcomeScored, score, result.Feedback, nil
 	case agent.Cut, agent.Exhausted:
-		return bundle.OutcomeTruncated, score, nil
+		return bundle.OutcomeTruncated, score, result.Feedback, nil
 	}
-	return bundle.OutcomeAgentError, env.Score{}, fmt.Errorf("agent: unknown end %d", result.End)
+	return bundle.OutcomeAgentError, env.Score{}, nil, fmt.Errorf("agent: unknown end %d", result.End)
 }
 
 // validScore checks what an environment promises of its scores.

@@ -74,6 +74,8 @@ type Result struct {
 	End End
 	// Answer is the final answer; empty unless Answered.
 	Answer string
+	// Feedback is what else is said of the run, nil for nothing.
+	Feedback *Feedback
 }
 
 // EnvironmentError is a failure of the environment, or of what is to start the agent.
@@ -100,27 +102,41 @@ type ToolLoop struct {
 // Run implements Agent. The LLM bounds how often it can ask, the chat template how many tools one message can call.
 func (a ToolLoop) Run(ctx context.Context, llm LLM, e env.Episode) (Result, error) {
 	messages, tools := e.Messages(), e.Tools()
+	checker, checks := e.(env.ToolChecker)
+	var feedback *Feedback // stays nil if nothing is checked
 	for {
 		reply, err := llm.Complete(ctx, Request{Agent: a.Role, Messages: messages, Tools: tools})
 		switch {
 		case errors.Is(err, ErrMalformed):
-			return Result{End: Malformed}, nil
+			return Result{End: Malformed, Feedback: feedback}, nil
 		case errors.Is(err, ErrCut):
-			return Result{End: Cut}, nil
+			return Result{End: Cut, Feedback: feedback}, nil
 		case errors.Is(err, ErrExhausted):
-			return Result{End: Exhausted}, nil
+			return Result{End: Exhausted, Feedback: feedback}, nil
 		case err != nil:
 			return Result{}, err
 		}
 		said := reply.Message
 		if len(said.ToolCalls) == 0 {
-			return Result{End: Answered, Answer: said.Content}, nil
+			return Result{End: Answered, Answer: said.Content, Feedback: feedback}, nil
 		}
 		messages = append(messages[:len(messages):len(messages)], said)
 		for _, call := range said.ToolCalls {
-			result, err := e.Call(ctx, call.Name, call.Arguments)
+			var result string
+			var failed bool
+			if checks {
+				result, failed, err = checker.CallChecked(ctx, call.Name, call.Arguments)
+			} else {
+				result, err = e.Call(ctx, call.Name, call.Arguments)
+			}
 			if err != nil {
 				return Result{}, &EnvironmentError{Err: err}
+			}
+			if checks {
+				if feedback == nil {
+					feedback = &Feedback{}
+				}
+				feedback.Tools = append(feedback.Tools, ToolOutcome{Call: reply.Call, Tool: call.Name, Failed: failed})
 			}
 			messages = append(messages, chat.Message{Role: chat.ToolRole, Content: result, ToolCallID: call.ID})
 		}

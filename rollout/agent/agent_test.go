@@ -26,7 +26,7 @@ func (s *script) Complete(_ context.Context, r agent.Request) (agent.Reply, erro
 	if err, ok := answer.(error); ok {
 		return agent.Reply{}, err
 	}
-	return agent.Reply{Message: answer.(chat.Message)}, nil
+	return agent.Reply{Message: answer.(chat.Message), Call: len(s.seen) - 1}, nil
 }
 
 // echo is an episode whose tool repeats its arguments.
@@ -96,5 +96,25 @@ func TestToolLoopCarriesTheConversation(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, llm.seen); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// checked is an episode that says whether its tool failed.
+type checked struct{ echo }
+
+func (checked) CallChecked(_ context.Context, name, arguments string) (string, bool, error) {
+	return name + ":" + arguments, arguments == "bad", nil
+}
+
+func TestToolLoopReportsTools(t *testing.T) {
+	for end, answer := range map[agent.End]any{
+		agent.Answered: text("7"), agent.Cut: agent.ErrCut, agent.Exhausted: agent.ErrExhausted, agent.Malformed: agent.ErrMalformed,
+	} {
+		llm := &script{answers: []any{calls("a", "bad"), calls("c"), answer}}
+		got, err := agent.ToolLoop{Role: "solver"}.Run(t.Context(), llm, checked{})
+		want := &agent.Feedback{Tools: []agent.ToolOutcome{{Call: 0, Tool: "echo"}, {Call: 0, Tool: "echo", Failed: true}, {Call: 1, Tool: "echo"}}}
+		if diff := cmp.Diff(want, got.Feedback); diff != "" || got.End != end || err != nil {
+			t.Errorf("%+v, %v, feedback (-want +got):\n%s", got, err, diff)
+		}
 	}
 }

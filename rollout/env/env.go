@@ -36,3 +36,10 @@ type Score struct {
 	// Components explain the reward, by name.
 	Components map[string]float32
 }
+
+// ToolChecker is an Episode that can tell the tool calls that worked from those that did not, so that its environment can
+// reward them (wire.ToolReward).
+type ToolChecker interface {
+	// CallChecked is Call, and says whether the tool failed: it answers with text all the same.
+	CallChecked(ctx context.Context, name, arguments string) (result string, failed bool, err error)
+}
