@@ -10,9 +10,11 @@ import (
 type request struct {
 	// Model is the name that the agent used; Agent the role in it ("policy/solver"), empty if there is none.
 	Model, Agent string
-	Messages     []chat.Message
-	Tools        []chat.Tool
-	Choice       toolChoice
+	// Unnamed says that nothing in the request named a role.
+	Unnamed  bool
+	Messages []chat.Message
+	Tools    []chat.Tool
+	Choice   toolChoice
 	// SingleCall asks for at most one tool call in an answer.
 	SingleCall bool
 	Format     format

@@ -49,6 +49,7 @@ type Gateway struct {
 	now      func() time.Time
 	served   chan error // has room for the one result of the server
 	handling sync.WaitGroup
+	decoding sync.Mutex // held while an export is decoded
 
 	mu      sync.Mutex
 	closed  bool                // guarded by mu

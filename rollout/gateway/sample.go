@@ -36,6 +36,7 @@ func (s *Session) sample(q *request) (*answer, *apiError) {
 			a.ID = fmt.Sprintf("%s-%d", s.id, reply.Call)
 			a.Usage.Prompt = len(reply.Prompt)
 		}
+		s.witness(a.ID, reply.Call, q.Unnamed)
 		a.Usage.Completion += len(c.Tokens)
 		a.Choices = append(a.Choices, c)
 	}

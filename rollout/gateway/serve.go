@@ -41,6 +41,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if d := dialects[at.Endpoint]; d != nil {
 		form = d.fault
 	}
+	if ok && signals[at.Endpoint] {
+		g.serveSignal(w, r, at)
+		return
+	}
 	if ok {
 		err = g.serve(w, r, at)
 	}
@@ -100,6 +104,7 @@ func (s *Session) serveCall(w http.ResponseWriter, r *http.Request, at route, d 
 		return asAPIError(err)
 	}
 	var fault *apiError
+	q.Unnamed = orElse(at.Agent, orElse(r.Header.Get(agentHeader), q.Agent)) == ""
 	if q.Agent, fault = s.role(r, at, q.Agent); fault != nil {
 		return fault
 	}

@@ -41,6 +41,7 @@ type Session struct {
 	history   history                 // guarded by mu
 	answers   map[string]chat.Message // guarded by mu; the first choice of each answer, by its id
 	summary   Summary                 // guarded by mu
+	telemetry witness                 // guarded by mu
 }
 
 // Summary is what a session saw of its rollout.
@@ -53,6 +54,8 @@ type Summary struct {
 	Answer string
 	// Reward is what the agent posted, nil if it did not.
 	Reward *Reward
+	// Feedback is what the agent posted and what its telemetry says, nil for nothing.
+	Feedback *agent.Feedback
 	// Failure is the machinery's last failure that the agent got to see, nil if there was none.
 	Failure error
 }
@@ -87,14 +90,14 @@ func (s *Session) url() string { return "http://" + s.gateway.address + "/rollou
 // Environ is what an agent's process needs in its environment, as "NAME=value", so that the clients of all dialects
 // find the session by themselves and send nothing elsewhere.
 func (s *Session) Environ() []string {
-	return []string{
+	return append([]string{
 		"OPENAI_BASE_URL=" + s.BaseURL(),
 		"OPENAI_API_BASE=" + s.BaseURL(),
 		"OPENAI_API_KEY=" + s.key,
 		"ANTHROPIC_BASE_URL=" + s.url(),
 		"ANTHROPIC_API_KEY=" + s.key,
 		"OPENAI_AGENTS_DISABLE_TRACING=1",
-	}
+	}, s.telemetryEnviron()...)
 }
 
 // End lets no new calls begin, waits for those that run, and says what the session saw. Further calls of it return
@@ -108,6 +111,7 @@ func (s *Session) End() Summary {
 	s.gateway.retire(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.conclude()
 	return s.summary
 }
 

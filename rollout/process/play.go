@@ -97,7 +97,9 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 		<-ctx.Done() // the deadline is not far: the rollout took all its time
 	}
 	e.over = context.Cause(ctx)
-	return judge(e)
+	result, err := judge(e)
+	result.Feedback = seen.Feedback
+	return result, err
 }
 
 // request says whether, and when, a program was asked to end.
