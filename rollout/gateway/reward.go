@@ -29,18 +29,23 @@ func (s *Session) serveReward(w http.ResponseWriter, body []byte) *apiError {
 	if fault != nil {
 		return fault
 	}
-	s.mu.Lock()
-	ended := s.ended
-	if !ended {
-		s.summary.Reward = reward
-	}
-	s.mu.Unlock()
-	if ended {
-		return endedError()
+	if fault := s.takeReward(reward); fault != nil {
+		return fault
 	}
 	send(w, http.StatusOK, mustJSON(struct {
 		Reward     float64            `json:"reward"`
 		Components map[string]float64 `json:"components"`
 	}{reward.Value, reward.Components}))
+	return nil
+}
+
+// takeReward keeps the agent's judgement in place of an earlier one.
+func (s *Session) takeReward(r *Reward) *apiError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return endedError()
+	}
+	s.summary.Reward = r
 	return nil
 }

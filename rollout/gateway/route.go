@@ -19,9 +19,9 @@ type route struct {
 	Endpoint string
 }
 
-// parseRoute reads a path: [/rollout/ID[/agent/NAME]]/v1/ENDPOINT. Superfluous slashes do not matter.
+// parseRoute reads a path: [/rollout/ID[/agent/NAME]]/v1/ENDPOINT, or one of Agent Lightning's. Superfluous slashes do not matter.
 func parseRoute(path string) (r route, ok bool) {
-	parts := strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
+	parts := lightningPath(strings.FieldsFunc(path, func(c rune) bool { return c == '/' }))
 	take := func(word string) (value string) {
 		if len(parts) >= 2 && parts[0] == word {
 			value, parts = parts[1], parts[2:]

@@ -66,7 +66,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, at route) *apiEr
 	switch {
 	case at.Endpoint == "models" || isModel:
 		method = http.MethodGet
-	case d == nil && at.Endpoint != "reward":
+	case d == nil && at.Endpoint != "reward" && at.Endpoint != eventsEndpoint:
 		return notFound(r)
 	}
 	if r.Method != method {
@@ -91,6 +91,8 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, at route) *apiEr
 	switch {
 	case err != nil:
 		return err
+	case at.Endpoint == eventsEndpoint:
+		return s.serveEvent(w, body)
 	case d == nil:
 		return s.serveReward(w, body)
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,7 +98,7 @@ func (s *Session) Environ() []string {
 		"ANTHROPIC_BASE_URL=" + s.url(),
 		"ANTHROPIC_API_KEY=" + s.key,
 		"OPENAI_AGENTS_DISABLE_TRACING=1",
-	}, s.telemetryEnviron()...)
+	}, slices.Concat(s.telemetryEnviron(), s.lightningEnviron())...)
 }
 
 // End lets no new calls begin, waits for those that run, and says what the session saw. Further calls of it return

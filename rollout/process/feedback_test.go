@@ -12,8 +12,9 @@ import (
 
 // What programs say of their runs, in their own ways, comes out of them.
 func TestFeedback(t *testing.T) {
-	half := 0.5
+	one, half := 1.0, 0.5
 	for script, want := range map[string]agent.Result{
+		"lightning.py": {End: agent.Answered, Answer: "seven", Feedback: &agent.Feedback{Reward: &one, Calls: map[int]agent.CallFeedback{}}},
 		"spans.py": {End: agent.Answered, Answer: "done", Feedback: &agent.Feedback{
 			Reward: &half,
 			Calls:  map[int]agent.CallFeedback{0: {Agent: "critic"}},
