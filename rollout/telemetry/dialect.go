@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -121,10 +122,10 @@ func answerID(body string) string {
 // judge reads the rewards of all dialects.
 func (s *Span) judge(span *tracepb.Span, a attributes, form Form) {
 	if s.Kind == KindReward {
-		to := Reward{Response: link(a)}
+		to := s.link(a)
 		for _, l := range span.GetLinks() {
 			var id ID
-			if to.Linked == (ID{}) && setID(id.Trace[:], l.GetTraceId(), form) && setID(id.Span[:], l.GetSpanId(), form) {
+			if to == (Reward{}) && setID(id.Trace[:], l.GetTraceId(), form) && setID(id.Span[:], l.GetSpanId(), form) {
 				to.Linked = id
 			}
 		}
@@ -167,18 +168,28 @@ func (s *Span) addReward(r Reward) {
 	}
 }
 
-// link is the answer that an Agent Lightning span links to. Its links are attributes, and their values, of the spans that
-// are meant; of one that names no answer it is a text that is no answer's id, so that the reward goes to nobody.
-func link(a attributes) (response string) {
+// link is what an Agent Lightning span links to. Its links are attributes, and their values, of the span that is meant. Of
+// one by which no span is found here, Response is a text that is no answer's id, so that the reward goes to nobody.
+func (s *Span) link(a attributes) (to Reward) {
 	for i := range maxRewards {
 		key := a.raw(fmt.Sprintf("agentlightning.link.%d.key_match", i))
 		value := a.text(fmt.Sprintf("agentlightning.link.%d.value_match", i))
+		id, err := hex.DecodeString(value)
 		switch {
+		case key == "":
+			return to
 		case key == "gen_ai.response.id" && value != "":
-			return value
-		case key != "" && response == "":
-			response = clip("link:" + key)
+			return Reward{Response: value}
+		case key == "trace_id" && err == nil && len(id) == len(to.Linked.Trace):
+			to.Linked.Trace = [16]byte(id)
+		case key == "span_id" && err == nil && len(id) == len(to.Linked.Span):
+			to.Linked.Span = [8]byte(id)
+			if to.Linked.Trace == [16]byte{} {
+				to.Linked.Trace = s.ID.Trace
+			}
+		default:
+			to.Response = clip("link:" + key)
 		}
 	}
-	return response
+	return to
 }

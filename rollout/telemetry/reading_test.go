@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	"pgregory.net/rapid"
 )
 
@@ -180,6 +182,34 @@ func TestReading(t *testing.T) {
 		trace.Add(c.spans)
 		if diff := cmp.Diff(c.want, trace.Read(recorded, roles), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Agent Lightning links a reward to a span by what that says.
+func TestLinks(t *testing.T) {
+	own, other := ID{[16]byte{1}, [8]byte{9}}, ID{[16]byte{2}, [8]byte{3}}
+	hexTrace, hexSpan := fmt.Sprintf("%x", other.Trace), fmt.Sprintf("%x", other.Span)
+	for _, c := range []struct {
+		links [][2]string
+		want  Reward
+	}{
+		{nil, Reward{}},
+		{[][2]string{{"lesson", "7"}, {"gen_ai.response.id", "S-1"}}, Reward{Response: "S-1"}},
+		{[][2]string{{"span_id", hexSpan}}, Reward{Linked: ID{own.Trace, other.Span}}},
+		{[][2]string{{"trace_id", hexTrace}, {"span_id", hexSpan}}, Reward{Linked: other}},
+		{[][2]string{{"span_id", hexSpan}, {"trace_id", hexTrace}}, Reward{Linked: other}},
+		{[][2]string{{"span_id", "abc"}}, Reward{Response: "link:span_id"}},
+		{[][2]string{{"lesson", "7"}}, Reward{Response: "link:lesson"}},
+	} {
+		a := attributes{}
+		for i, l := range c.links {
+			for j, name := range []string{"key", "value"} {
+				a[fmt.Sprintf("agentlightning.link.%d.%s_match", i, name)] = &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: l[j]}}
+			}
+		}
+		if got := (&Span{ID: own}).link(a); got != c.want {
+			t.Errorf("%v: %+v, want %+v", c.links, got, c.want)
 		}
 	}
 }
