@@ -59,5 +59,13 @@
 // # Rewards
 //
 // POST …/v1/reward {"reward": 0.5, "components": {"style": 1}} posts the agent's own judgement, the last one counts.
-// It is in the session's Summary; what it is worth is for whoever opened the session to decide.
+// It is in the session's Summary; what it is worth is for whoever opened the session to decide. So does an event of type
+// reward, {"event_type": "reward", "data": {"value": 0.5}}, that an agent of Agent Lightning 1.0 posts (see lightning.go).
+//
+// # Telemetry
+//
+// POST …/v1/traces takes exports of OTLP/HTTP. When the session ends, the spans are joined to its calls by the ids of
+// its answers (package telemetry), and become the Summary's Feedback: the roles of calls that named none, rewards, and
+// what came of tools. A reward of the whole rollout that was posted counts before one of the spans. Metrics, logs,
+// and whatever comes after the end are answered as if taken, and dropped. Errors are in OTLP's form.
 package gateway
