@@ -60,7 +60,7 @@ func TestLightningAgents(t *testing.T) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	reward := 0.5
-	want := &agent.Feedback{Reward: &reward, Calls: map[int]agent.CallFeedback{}}
+	want := &agent.Feedback{Reward: &reward}
 	if diff := cmp.Diff(want, s.End().Feedback); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -362,6 +362,7 @@ func TestRewards(t *testing.T) {
 		}
 	}
 	want := Summary{Replies: 1, Reward: &Reward{Value: -0.5, Components: map[string]float64{"style": 2}}}
+	want.Feedback = &agent.Feedback{Reward: &want.Reward.Value, Components: want.Reward.Components}
 	for range 2 {
 		if diff := cmp.Diff(want, s.End()); diff != "" {
 			t.Error(diff)

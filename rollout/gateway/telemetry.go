@@ -160,7 +160,10 @@ func (s *Session) conclude() {
 	if reading.Lost > 0 {
 		s.gateway.options.Log.Debug("telemetry speaks of what was not recorded", "rollout", s.id, "times", reading.Lost)
 	}
-	if len(f.Calls) > 0 || len(f.Tools) > 0 || f.Reward != nil {
+	if len(f.Calls) == 0 {
+		f.Calls = nil
+	}
+	if f.Calls != nil || f.Tools != nil || f.Reward != nil {
 		s.summary.Feedback = f
 	}
 }

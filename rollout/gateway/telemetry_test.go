@@ -141,7 +141,7 @@ func TestPostedRewardsCountFirst(t *testing.T) {
 	spans.add(1, 0, "agentlightning.annotation", map[string]any{"agentlightning.reward.0.value": 0.5})
 	export(t, s, spans.body())
 	reward := 0.75
-	want := &agent.Feedback{Reward: &reward, Components: map[string]float64{"style": 1}, Calls: map[int]agent.CallFeedback{}}
+	want := &agent.Feedback{Reward: &reward, Components: map[string]float64{"style": 1}}
 	if diff := cmp.Diff(want, s.End().Feedback); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

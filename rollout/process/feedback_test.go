@@ -14,7 +14,7 @@ import (
 func TestFeedback(t *testing.T) {
 	one, half := 1.0, 0.5
 	for script, want := range map[string]agent.Result{
-		"lightning.py": {End: agent.Answered, Answer: "seven", Feedback: &agent.Feedback{Reward: &one, Calls: map[int]agent.CallFeedback{}}},
+		"lightning.py": {End: agent.Answered, Answer: "seven", Feedback: &agent.Feedback{Reward: &one}},
 		"spans.py": {End: agent.Answered, Answer: "done", Feedback: &agent.Feedback{
 			Reward: &half,
 			Calls:  map[int]agent.CallFeedback{0: {Agent: "critic"}},
