@@ -58,7 +58,8 @@ func (s *Session) telemetryEnviron() []string {
 // fault of the agent's, whose exporter may send its last spans late, and there is nobody to read about it.
 func (g *Gateway) serveSignal(w http.ResponseWriter, r *http.Request, at route) {
 	form, _ := telemetry.FormOf(r.Header.Get("Content-Type"))
-	status, body := http.StatusOK, []byte(nil)
+	status := http.StatusOK
+	var body []byte
 	rejected, err := g.takeSignal(w, r, at)
 	var fault *telemetry.Fault
 	switch {
