@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lightswarm/lightswarm/wire/wirepb"
 )
@@ -15,7 +16,7 @@ type EnvironmentManifest struct {
 	Licence     string
 	// Kind names the driver that runs it, such as "builtin".
 	Kind string
-	// Entry is what the driver runs; for "builtin" the registered name.
+	// Entry is what the driver runs; for "builtin" the registered name, for "wasm" the artefact with the module.
 	Entry  string
 	Splits []Split
 	// RewardMin and RewardMax bound every reward, inclusive.
@@ -28,6 +29,10 @@ type EnvironmentManifest struct {
 	ToolRewards []ToolReward
 	// AgentRewards says which of the rewards that agents report themselves count.
 	AgentRewards AgentRewards
+	// Artefacts are the files that the driver needs; none for "builtin".
+	Artefacts []Artefact
+	// Limits bound one episode; zero where the driver has none.
+	Limits EpisodeLimits
 }
 
 // ToolReward rewards a call for each execution of a tool that it called.
@@ -60,6 +65,30 @@ const (
 type Split struct {
 	Name  string
 	Tasks uint64
+	// Data is the artefact that holds the tasks, one JSON value a line; empty when the environment makes them.
+	Data string
+}
+
+// Artefact is a file of an environment package. Its content is that of its blocks, in order.
+type Artefact struct {
+	Name   string
+	Blocks []BlockRef
+}
+
+// Bytes is the artefact's length.
+func (a Artefact) Bytes() uint64 {
+	var n uint64
+	for _, b := range a.Blocks {
+		n += uint64(b.Bytes)
+	}
+	return n
+}
+
+// EpisodeLimits bound what one episode may use; how they are counted is the driver's definition.
+type EpisodeLimits struct {
+	MemoryBytes uint64
+	// Steps bound each request to the environment: its start, a tool call, the scoring.
+	Steps uint64
 }
 
 // Determinism says what a repetition of a task gives.
@@ -81,6 +110,15 @@ func (m EnvironmentManifest) Tasks(split string) uint64 {
 	return 0
 }
 
+// Artefact returns the artefact of a name.
+func (m EnvironmentManifest) Artefact(name string) (a Artefact, ok bool) {
+	i := slices.IndexFunc(m.Artefacts, func(a Artefact) bool { return a.Name == name })
+	if i < 0 {
+		return Artefact{}, false
+	}
+	return m.Artefacts[i], true
+}
+
 // Validate returns a *ValidationError that names the first field at fault.
 func (m EnvironmentManifest) Validate() error {
 	r := check("environment manifest")
@@ -99,6 +137,8 @@ func (m EnvironmentManifest) Validate() error {
 		r.require(!splits[s.Name], field+".name", "must differ from the other splits'")
 		splits[s.Name] = true
 		r.between(field+".tasks", s.Tasks, 1, MaxSplitTasks)
+		_, there := m.Artefact(s.Data)
+		r.require(s.Data == "" || there, field+".data", "must be among artefacts")
 	}
 	r.require(finite(m.RewardMin) && finite(m.RewardMax) && m.RewardMin < m.RewardMax,
 		"reward_max", "must be above reward_min, and both finite")
@@ -121,7 +161,41 @@ func (m EnvironmentManifest) Validate() error {
 		r.require(t.Reward >= m.RewardMin && t.Reward <= m.RewardMax, field+".reward", "must be between reward_min and reward_max")
 	}
 	r.require(m.AgentRewards <= AgentRewardFinal|AgentRewardCalls, "agent_rewards", "is unknown to this version of lightswarm")
+	r.artefacts(m.Artefacts)
+	r.between("limits.memory_bytes", m.Limits.MemoryBytes, 0, MaxEpisodeMemory)
+	r.between("limits.steps", m.Limits.Steps, 0, MaxEpisodeSteps)
 	return r.err
+}
+
+func (r *rules) artefacts(list []Artefact) {
+	r.atMost("artefacts", len(list), MaxArtefacts)
+	names := make(map[string]bool)
+	blocks := 0
+	for i, a := range list {
+		field := fmt.Sprintf("artefacts[%d]", i)
+		r.require(fileName(a.Name), field+".name", "must be letters, digits, dots, - and _, and not start with a dot")
+		r.text(field+".name", a.Name, MaxNameBytes)
+		r.require(!names[a.Name], field+".name", "must differ from the other artefacts'")
+		names[a.Name] = true
+		r.require(len(a.Blocks) > 0, field+".blocks", "must not be empty")
+		blocks += len(a.Blocks)
+		r.atMost("artefacts' blocks", blocks, MaxArtefactBlocks)
+		for j, b := range a.Blocks {
+			if r.err != nil {
+				return
+			}
+			field := fmt.Sprintf("%s.blocks[%d]", field, j)
+			r.definedCID(field+".cid", b.CID)
+			r.between(field+".bytes", uint64(b.Bytes), 1, MaxBlockBytes)
+		}
+	}
+}
+
+// fileName accepts names that are a file's on every system.
+func fileName(s string) bool {
+	return s != "" && s[0] != '.' && !strings.ContainsFunc(s, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_')
+	})
 }
 
 func (r *rules) agents(field string, names []string) {
@@ -159,7 +233,17 @@ func EncodeManifest(m EnvironmentManifest) ([]byte, error) {
 		p.ToolRewards = append(p.ToolRewards, &wirepb.ToolReward{Tool: t.Tool, Status: wirepb.ToolStatus(t.Status), Reward: t.Reward})
 	}
 	for _, s := range m.Splits {
-		p.Splits = append(p.Splits, &wirepb.Split{Name: s.Name, Tasks: s.Tasks})
+		p.Splits = append(p.Splits, &wirepb.Split{Name: s.Name, Tasks: s.Tasks, Data: s.Data})
+	}
+	for _, a := range m.Artefacts {
+		artefact := &wirepb.Artefact{Name: a.Name}
+		for _, b := range a.Blocks {
+			artefact.Blocks = append(artefact.Blocks, &wirepb.BlockRef{Cid: b.CID.Bytes(), Bytes: b.Bytes})
+		}
+		p.Artefacts = append(p.Artefacts, artefact)
+	}
+	if m.Limits != (EpisodeLimits{}) {
+		p.Limits = &wirepb.EpisodeLimits{MemoryBytes: m.Limits.MemoryBytes, Steps: m.Limits.Steps}
 	}
 	return marshal("environment manifest", MaxManifestBytes, p)
 }
@@ -201,7 +285,20 @@ func DecodeManifest(raw []byte) (EnvironmentManifest, error) {
 		m.ToolRewards = append(m.ToolRewards, rule)
 	}
 	for _, s := range p.Splits {
-		m.Splits = append(m.Splits, Split{Name: s.Name, Tasks: s.Tasks})
+		m.Splits = append(m.Splits, Split{Name: s.Name, Tasks: s.Tasks, Data: s.Data})
+	}
+	r := check("environment manifest")
+	for i, a := range p.Artefacts {
+		artefact := Artefact{Name: a.Name}
+		for j, b := range a.Blocks {
+			cid := r.cid(fmt.Sprintf("artefacts[%d].blocks[%d].cid", i, j), b.Cid)
+			artefact.Blocks = append(artefact.Blocks, BlockRef{CID: cid, Bytes: b.Bytes})
+		}
+		m.Artefacts = append(m.Artefacts, artefact)
+	}
+	m.Limits = EpisodeLimits{MemoryBytes: p.Limits.GetMemoryBytes(), Steps: p.Limits.GetSteps()}
+	if r.err != nil {
+		return EnvironmentManifest{}, r.err
 	}
 	return m, m.Validate()
 }

@@ -30,6 +30,7 @@ func FuzzDecode(f *testing.F) {
 		func(b []byte) (any, error) { return decodeRelease(b) },
 		func(b []byte) (any, error) { return decodeAnnouncement(b) },
 		func(b []byte) (any, error) { return decodePresence(b) },
+		func(b []byte) (any, error) { return decodeEnvironmentPackage(b) },
 	}
 	k := testKey('a')
 	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
@@ -74,6 +75,9 @@ func encodeAny(k Key, v any) ([]byte, error) {
 		return s.Raw, err
 	case Presence:
 		s, err := SignPresence(k, v)
+		return s.Raw, err
+	case EnvironmentPackage:
+		s, err := SignEnvironmentPackage(k, v)
 		return s.Raw, err
 	case EnvironmentManifest:
 		return EncodeManifest(v)

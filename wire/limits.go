@@ -43,6 +43,14 @@ const (
 	MaxAgentName = 64
 	// MaxToolRewards bounds the rules by which an environment rewards calls for their tools.
 	MaxToolRewards = 64
+	// MaxArtefacts bounds the files of an environment package.
+	MaxArtefacts = 16
+	// MaxArtefactBlocks bounds the blocks of all its files together: with blocks of 1 MiB, 64 MiB.
+	MaxArtefactBlocks = 64
+	// MaxEpisodeMemory bounds what a manifest may let an episode use, in bytes.
+	MaxEpisodeMemory = 1 << 32
+	// MaxEpisodeSteps bounds the steps that a manifest may let a request take.
+	MaxEpisodeSteps = 1 << 40
 	// MaxLag bounds the lag, in versions, that a charter may allow.
 	MaxLag = 1 << 20
 	// MaxGroupsPerVersion bounds the groups that a node runs under one version.

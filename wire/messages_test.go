@@ -106,7 +106,7 @@ func testManifest() EnvironmentManifest {
 		Licence:       "Apache-2.0",
 		Kind:          "builtin",
 		Entry:         "calc",
-		Splits:        []Split{{SplitTrain, 1 << 20}, {SplitValidation, 4096}},
+		Splits:        []Split{{Name: SplitTrain, Tasks: 1 << 20}, {Name: SplitValidation, Tasks: 4096}},
 		RewardMin:     -1,
 		RewardMax:     1,
 		Determinism:   DeterminismExact,
@@ -121,6 +121,22 @@ func testRewardingManifest() EnvironmentManifest {
 	m.ToolRewards = []ToolReward{{Tool: "calculator", Status: ToolFailed, Reward: -0.25}, {Status: ToolOK, Reward: 0.125}}
 	m.AgentRewards = AgentRewardFinal | AgentRewardCalls
 	return m
+}
+
+func testArtefactManifest() EnvironmentManifest {
+	m := testManifest()
+	m.Kind, m.Entry = "wasm", "maze.wasm"
+	m.Splits[1].Data = "validation.jsonl"
+	m.Artefacts = []Artefact{
+		{"maze.wasm", []BlockRef{{CID: SumCID([]byte("block 0")), Bytes: 1 << 20}, {CID: SumCID([]byte("block 1")), Bytes: 17}}},
+		{"validation.jsonl", []BlockRef{{CID: SumCID([]byte("tasks")), Bytes: 420}}},
+	}
+	m.Limits = EpisodeLimits{MemoryBytes: 64 << 20, Steps: 1e9}
+	return m
+}
+
+func testEnvironmentPackage() EnvironmentPackage {
+	return EnvironmentPackage{Name: "maze-3d", Version: "1.0.0-beta.2", Manifest: SumCID([]byte("maze")), Created: testTime}
 }
 
 func testPolicyManifest() PolicyManifest {
@@ -164,6 +180,13 @@ func forms() []form {
 			func(b []byte) (any, error) { s, err := OpenPresence(b); return s.Presence, err }},
 		formOf("environment-manifest", testManifest(), EncodeManifest, DecodeManifest),
 		formOf("environment-manifest-rewards", testRewardingManifest(), EncodeManifest, DecodeManifest),
+		formOf("environment-manifest-artefacts", testArtefactManifest(), EncodeManifest, DecodeManifest),
+		{"environment-package", testEnvironmentPackage(),
+			func() ([]byte, error) {
+				s, err := SignEnvironmentPackage(k, testEnvironmentPackage())
+				return s.Raw, err
+			},
+			func(b []byte) (any, error) { s, err := OpenEnvironmentPackage(b); return s.EnvironmentPackage, err }},
 		formOf("policy-manifest", testPolicyManifest(), EncodePolicyManifest, DecodePolicyManifest),
 		formOf("block-request", BlockRequest{CIDs: []CID{SumCID([]byte("one")), SumCID([]byte("two"))}}, EncodeBlockRequest, DecodeBlockRequest),
 		formOf("block-header", BlockHeader{Index: 1, Found: true, Bytes: 420}, EncodeBlockHeader, DecodeBlockHeader),

@@ -19,6 +19,7 @@ const (
 	DomainRelease      Domain = "lightswarm/release/1"
 	DomainAnnouncement Domain = "lightswarm/announcement/1"
 	DomainPresence     Domain = "lightswarm/presence/1"
+	DomainEnvironment  Domain = "lightswarm/environment/1"
 )
 
 // maxSignedBytes is the limit on the encoded Signed message of a domain.

@@ -30,6 +30,12 @@ func TestValidationNamesTheField(t *testing.T) {
 	manifest := func(field string, change func(*EnvironmentManifest)) damaged {
 		return damage(field, testManifest(), change)
 	}
+	artefacts := func(field string, change func(*EnvironmentManifest)) damaged {
+		return damage(field, testArtefactManifest(), change)
+	}
+	pack := func(field string, change func(*EnvironmentPackage)) damaged {
+		return damage(field, testEnvironmentPackage(), change)
+	}
 	policy := func(field string, change func(*PolicyManifest)) damaged {
 		return damage(field, testPolicyManifest(), change)
 	}
@@ -126,6 +132,30 @@ func TestValidationNamesTheField(t *testing.T) {
 		manifest("agents", func(m *EnvironmentManifest) { m.Agents = make([]string, MaxAgents+1) }),
 		manifest("trained_agents", func(m *EnvironmentManifest) { m.TrainedAgents = []string{"judge"} }),
 
+		artefacts("splits[1].data", func(m *EnvironmentManifest) { m.Splits[1].Data = "other.jsonl" }),
+		artefacts("artefacts", func(m *EnvironmentManifest) { m.Artefacts = append(m.Artefacts, make([]Artefact, MaxArtefacts)...) }),
+		artefacts("artefacts[0].name", func(m *EnvironmentManifest) { m.Artefacts[0].Name = "../maze.wasm" }),
+		artefacts("artefacts[0].name", func(m *EnvironmentManifest) { m.Artefacts[0].Name = ".wasm" }),
+		artefacts("artefacts[0].name", func(m *EnvironmentManifest) { m.Artefacts[0].Name = "" }),
+		artefacts("artefacts[1].name", func(m *EnvironmentManifest) { m.Artefacts[0].Name = m.Artefacts[1].Name }),
+		artefacts("artefacts[0].blocks", func(m *EnvironmentManifest) { m.Artefacts[0].Blocks = nil }),
+		artefacts("artefacts' blocks", func(m *EnvironmentManifest) { m.Artefacts[0].Blocks = make([]BlockRef, MaxArtefactBlocks+1) }),
+		artefacts("artefacts[0].blocks[1].cid", func(m *EnvironmentManifest) { m.Artefacts[0].Blocks[1].CID = CID{} }),
+		artefacts("artefacts[0].blocks[1].bytes", func(m *EnvironmentManifest) { m.Artefacts[0].Blocks[1].Bytes = MaxBlockBytes + 1 }),
+		artefacts("limits.memory_bytes", func(m *EnvironmentManifest) { m.Limits.MemoryBytes = MaxEpisodeMemory + 1 }),
+		artefacts("limits.steps", func(m *EnvironmentManifest) { m.Limits.Steps = MaxEpisodeSteps + 1 }),
+
+		pack("name", func(p *EnvironmentPackage) { p.Name = "" }),
+		pack("name", func(p *EnvironmentPackage) { p.Name = "Maze" }),
+		pack("name", func(p *EnvironmentPackage) { p.Name = "maze--3d" }),
+		pack("name", func(p *EnvironmentPackage) { p.Name = strings.Repeat("a", MaxNameBytes+1) }),
+		pack("version", func(p *EnvironmentPackage) { p.Version = "1.0" }),
+		pack("version", func(p *EnvironmentPackage) { p.Version = "1.0.0-" }),
+		pack("version", func(p *EnvironmentPackage) { p.Version = "1.00.0" }),
+		pack("version", func(p *EnvironmentPackage) { p.Version = "1.0.0-" + strings.Repeat("a", MaxVersionBytes) }),
+		pack("manifest_cid", func(p *EnvironmentPackage) { p.Manifest = CID{} }),
+		pack("created_unix_ms", func(p *EnvironmentPackage) { p.Created = time.Time{} }),
+
 		policy("config_json", func(m *PolicyManifest) { m.ConfigJSON = nil }),
 		policy("tokenizer_cid", func(m *PolicyManifest) { m.Tokenizer = CID{} }),
 		policy("template", func(m *PolicyManifest) { m.Template = "" }),
@@ -187,6 +217,9 @@ func TestInvalidMessagesAreNotSigned(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := SignPresence(k, Presence{}); !errors.Is(err, ErrMalformed) {
+		t.Error(err)
+	}
+	if _, err := SignEnvironmentPackage(k, EnvironmentPackage{}); !errors.Is(err, ErrMalformed) {
 		t.Error(err)
 	}
 	if _, err := EncodeManifest(EnvironmentManifest{}); !errors.Is(err, ErrMalformed) {

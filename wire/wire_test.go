@@ -73,6 +73,7 @@ func TestUnknownFieldsAreIgnored(t *testing.T) {
 
 var domains = map[string]Domain{
 	"charter": DomainCharter, "release": DomainRelease, "announcement": DomainAnnouncement, "presence": DomainPresence,
+	"environment-package": DomainEnvironment,
 }
 
 // withMajor changes the first field of a message that starts with its major.

@@ -1280,9 +1280,9 @@ type EnvironmentManifest struct {
 	Version     string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	Description string                 `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
 	Licence     string                 `protobuf:"bytes,5,opt,name=licence,proto3" json:"licence,omitempty"`
-	// kind names the driver that runs it: "builtin".
+	// kind names the driver that runs it: "builtin" or "wasm".
 	Kind string `protobuf:"bytes,6,opt,name=kind,proto3" json:"kind,omitempty"`
-	// entry is what the driver runs; for "builtin" the registered name.
+	// entry is what the driver runs; for "builtin" the registered name, for "wasm" the artefact with the module.
 	Entry         string      `protobuf:"bytes,7,opt,name=entry,proto3" json:"entry,omitempty"`
 	Splits        []*Split    `protobuf:"bytes,8,rep,name=splits,proto3" json:"splits,omitempty"`
 	RewardMin     float32     `protobuf:"fixed32,9,opt,name=reward_min,json=rewardMin,proto3" json:"reward_min,omitempty"`
@@ -1293,7 +1293,11 @@ type EnvironmentManifest struct {
 	// tool_rewards reward calls for what came of the tools that they called; of those for one outcome the first counts.
 	ToolRewards []*ToolReward `protobuf:"bytes,14,rep,name=tool_rewards,json=toolRewards,proto3" json:"tool_rewards,omitempty"`
 	// agent_rewards says which of the rewards that agents report themselves count.
-	AgentRewards  AgentRewards `protobuf:"varint,15,opt,name=agent_rewards,json=agentRewards,proto3,enum=lightswarm.v1.AgentRewards" json:"agent_rewards,omitempty"`
+	AgentRewards AgentRewards `protobuf:"varint,15,opt,name=agent_rewards,json=agentRewards,proto3,enum=lightswarm.v1.AgentRewards" json:"agent_rewards,omitempty"`
+	// artefacts are the files that the driver needs.
+	Artefacts []*Artefact `protobuf:"bytes,16,rep,name=artefacts,proto3" json:"artefacts,omitempty"`
+	// limits bound one episode.
+	Limits        *EpisodeLimits `protobuf:"bytes,17,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1433,6 +1437,20 @@ func (x *EnvironmentManifest) GetAgentRewards() AgentRewards {
 	return AgentRewards_AGENT_REWARDS_NONE
 }
 
+func (x *EnvironmentManifest) GetArtefacts() []*Artefact {
+	if x != nil {
+		return x.Artefacts
+	}
+	return nil
+}
+
+func (x *EnvironmentManifest) GetLimits() *EpisodeLimits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
 // ToolReward is a rule of automatic intermediate rewarding.
 type ToolReward struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1497,9 +1515,11 @@ func (x *ToolReward) GetReward() float32 {
 }
 
 type Split struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Tasks         uint64                 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Tasks uint64                 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// data is the artefact that holds the split's tasks, one JSON value a line; empty when the environment makes them.
+	Data          string `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1548,6 +1568,198 @@ func (x *Split) GetTasks() uint64 {
 	return 0
 }
 
+func (x *Split) GetData() string {
+	if x != nil {
+		return x.Data
+	}
+	return ""
+}
+
+// Artefact is a file of an environment package. Its content is that of its blocks, in order.
+type Artefact struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Blocks        []*BlockRef            `protobuf:"bytes,2,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Artefact) Reset() {
+	*x = Artefact{}
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Artefact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Artefact) ProtoMessage() {}
+
+func (x *Artefact) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Artefact.ProtoReflect.Descriptor instead.
+func (*Artefact) Descriptor() ([]byte, []int) {
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Artefact) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Artefact) GetBlocks() []*BlockRef {
+	if x != nil {
+		return x.Blocks
+	}
+	return nil
+}
+
+// EpisodeLimits bound what one episode may use; how they are counted is the driver's definition.
+type EpisodeLimits struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	MemoryBytes uint64                 `protobuf:"varint,1,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	// steps bound each request to the environment: its start, a tool call, the scoring.
+	Steps         uint64 `protobuf:"varint,2,opt,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EpisodeLimits) Reset() {
+	*x = EpisodeLimits{}
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EpisodeLimits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EpisodeLimits) ProtoMessage() {}
+
+func (x *EpisodeLimits) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EpisodeLimits.ProtoReflect.Descriptor instead.
+func (*EpisodeLimits) Descriptor() ([]byte, []int) {
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *EpisodeLimits) GetMemoryBytes() uint64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *EpisodeLimits) GetSteps() uint64 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+// EnvironmentPackage says that an environment's version is this manifest. Its signer is the environment's author, so
+// that name and version are the author's own.
+type EnvironmentPackage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Major         uint32                 `protobuf:"varint,1,opt,name=major,proto3" json:"major,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	ManifestCid   []byte                 `protobuf:"bytes,4,opt,name=manifest_cid,json=manifestCid,proto3" json:"manifest_cid,omitempty"`
+	CreatedUnixMs int64                  `protobuf:"varint,5,opt,name=created_unix_ms,json=createdUnixMs,proto3" json:"created_unix_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnvironmentPackage) Reset() {
+	*x = EnvironmentPackage{}
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnvironmentPackage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnvironmentPackage) ProtoMessage() {}
+
+func (x *EnvironmentPackage) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnvironmentPackage.ProtoReflect.Descriptor instead.
+func (*EnvironmentPackage) Descriptor() ([]byte, []int) {
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *EnvironmentPackage) GetMajor() uint32 {
+	if x != nil {
+		return x.Major
+	}
+	return 0
+}
+
+func (x *EnvironmentPackage) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EnvironmentPackage) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *EnvironmentPackage) GetManifestCid() []byte {
+	if x != nil {
+		return x.ManifestCid
+	}
+	return nil
+}
+
+func (x *EnvironmentPackage) GetCreatedUnixMs() int64 {
+	if x != nil {
+		return x.CreatedUnixMs
+	}
+	return 0
+}
+
 // PolicyManifest lists what a policy is made of. It is one block; its CID is a policy's anchor.
 type PolicyManifest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1570,7 +1782,7 @@ type PolicyManifest struct {
 
 func (x *PolicyManifest) Reset() {
 	*x = PolicyManifest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1794,7 @@ func (x *PolicyManifest) String() string {
 func (*PolicyManifest) ProtoMessage() {}
 
 func (x *PolicyManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[15]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1807,7 @@ func (x *PolicyManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyManifest.ProtoReflect.Descriptor instead.
 func (*PolicyManifest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PolicyManifest) GetMajor() uint32 {
@@ -1668,7 +1880,7 @@ type TensorRef struct {
 
 func (x *TensorRef) Reset() {
 	*x = TensorRef{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1892,7 @@ func (x *TensorRef) String() string {
 func (*TensorRef) ProtoMessage() {}
 
 func (x *TensorRef) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[16]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1905,7 @@ func (x *TensorRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TensorRef.ProtoReflect.Descriptor instead.
 func (*TensorRef) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TensorRef) GetName() string {
@@ -1734,7 +1946,7 @@ type BlockRef struct {
 
 func (x *BlockRef) Reset() {
 	*x = BlockRef{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +1958,7 @@ func (x *BlockRef) String() string {
 func (*BlockRef) ProtoMessage() {}
 
 func (x *BlockRef) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[17]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +1971,7 @@ func (x *BlockRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRef.ProtoReflect.Descriptor instead.
 func (*BlockRef) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BlockRef) GetCid() []byte {
@@ -1786,7 +1998,7 @@ type BlockRequest struct {
 
 func (x *BlockRequest) Reset() {
 	*x = BlockRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1798,7 +2010,7 @@ func (x *BlockRequest) String() string {
 func (*BlockRequest) ProtoMessage() {}
 
 func (x *BlockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[18]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1811,7 +2023,7 @@ func (x *BlockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRequest.ProtoReflect.Descriptor instead.
 func (*BlockRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BlockRequest) GetCids() [][]byte {
@@ -1835,7 +2047,7 @@ type BlockHeader struct {
 
 func (x *BlockHeader) Reset() {
 	*x = BlockHeader{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +2059,7 @@ func (x *BlockHeader) String() string {
 func (*BlockHeader) ProtoMessage() {}
 
 func (x *BlockHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[19]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +2072,7 @@ func (x *BlockHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockHeader.ProtoReflect.Descriptor instead.
 func (*BlockHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BlockHeader) GetIndex() uint32 {
@@ -1901,7 +2113,7 @@ type HeadRequest struct {
 
 func (x *HeadRequest) Reset() {
 	*x = HeadRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +2125,7 @@ func (x *HeadRequest) String() string {
 func (*HeadRequest) ProtoMessage() {}
 
 func (x *HeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[20]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +2138,7 @@ func (x *HeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeadRequest.ProtoReflect.Descriptor instead.
 func (*HeadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HeadRequest) GetNetwork() []byte {
@@ -1974,7 +2186,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2198,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[21]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2211,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Cursor) GetPeer() []byte {
@@ -2030,7 +2242,7 @@ type HeadResponse struct {
 
 func (x *HeadResponse) Reset() {
 	*x = HeadResponse{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2254,7 @@ func (x *HeadResponse) String() string {
 func (*HeadResponse) ProtoMessage() {}
 
 func (x *HeadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[22]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,7 +2267,7 @@ func (x *HeadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeadResponse.ProtoReflect.Descriptor instead.
 func (*HeadResponse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HeadResponse) GetReleases() [][]byte {
@@ -2097,7 +2309,7 @@ type PeersRequest struct {
 
 func (x *PeersRequest) Reset() {
 	*x = PeersRequest{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2109,7 +2321,7 @@ func (x *PeersRequest) String() string {
 func (*PeersRequest) ProtoMessage() {}
 
 func (x *PeersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[23]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2122,7 +2334,7 @@ func (x *PeersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersRequest.ProtoReflect.Descriptor instead.
 func (*PeersRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PeersRequest) GetNetwork() []byte {
@@ -2149,7 +2361,7 @@ type PeersResponse struct {
 
 func (x *PeersResponse) Reset() {
 	*x = PeersResponse{}
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[24]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2373,7 @@ func (x *PeersResponse) String() string {
 func (*PeersResponse) ProtoMessage() {}
 
 func (x *PeersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_lightswarm_proto_msgTypes[24]
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2386,7 @@ func (x *PeersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersResponse.ProtoReflect.Descriptor instead.
 func (*PeersResponse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PeersResponse) GetRecords() [][]byte {
@@ -2280,7 +2492,7 @@ const file_wire_proto_lightswarm_proto_rawDesc = "" +
 	"\x11EvaluationResults\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x18\n" +
 	"\asampled\x18\x02 \x01(\fR\asampled\x12\x16\n" +
-	"\x06greedy\x18\x03 \x01(\fR\x06greedy\"\xa8\x04\n" +
+	"\x06greedy\x18\x03 \x01(\fR\x06greedy\"\x95\x05\n" +
 	"\x13EnvironmentManifest\x12\x14\n" +
 	"\x05major\x18\x01 \x01(\rR\x05major\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -2299,15 +2511,30 @@ const file_wire_proto_lightswarm_proto_rawDesc = "" +
 	"\x06agents\x18\f \x03(\tR\x06agents\x12%\n" +
 	"\x0etrained_agents\x18\r \x03(\tR\rtrainedAgents\x12<\n" +
 	"\ftool_rewards\x18\x0e \x03(\v2\x19.lightswarm.v1.ToolRewardR\vtoolRewards\x12@\n" +
-	"\ragent_rewards\x18\x0f \x01(\x0e2\x1b.lightswarm.v1.AgentRewardsR\fagentRewards\"k\n" +
+	"\ragent_rewards\x18\x0f \x01(\x0e2\x1b.lightswarm.v1.AgentRewardsR\fagentRewards\x125\n" +
+	"\tartefacts\x18\x10 \x03(\v2\x17.lightswarm.v1.ArtefactR\tartefacts\x124\n" +
+	"\x06limits\x18\x11 \x01(\v2\x1c.lightswarm.v1.EpisodeLimitsR\x06limits\"k\n" +
 	"\n" +
 	"ToolReward\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\tR\x04tool\x121\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x19.lightswarm.v1.ToolStatusR\x06status\x12\x16\n" +
-	"\x06reward\x18\x03 \x01(\x02R\x06reward\"1\n" +
+	"\x06reward\x18\x03 \x01(\x02R\x06reward\"E\n" +
 	"\x05Split\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05tasks\x18\x02 \x01(\x04R\x05tasks\"\xb9\x02\n" +
+	"\x05tasks\x18\x02 \x01(\x04R\x05tasks\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\tR\x04data\"O\n" +
+	"\bArtefact\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
+	"\x06blocks\x18\x02 \x03(\v2\x17.lightswarm.v1.BlockRefR\x06blocks\"H\n" +
+	"\rEpisodeLimits\x12!\n" +
+	"\fmemory_bytes\x18\x01 \x01(\x04R\vmemoryBytes\x12\x14\n" +
+	"\x05steps\x18\x02 \x01(\x04R\x05steps\"\xa3\x01\n" +
+	"\x12EnvironmentPackage\x12\x14\n" +
+	"\x05major\x18\x01 \x01(\rR\x05major\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12!\n" +
+	"\fmanifest_cid\x18\x04 \x01(\fR\vmanifestCid\x12&\n" +
+	"\x0fcreated_unix_ms\x18\x05 \x01(\x03R\rcreatedUnixMs\"\xb9\x02\n" +
 	"\x0ePolicyManifest\x12\x14\n" +
 	"\x05major\x18\x01 \x01(\rR\x05major\x12\x1f\n" +
 	"\vconfig_json\x18\x02 \x01(\fR\n" +
@@ -2384,7 +2611,7 @@ func file_wire_proto_lightswarm_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_lightswarm_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_lightswarm_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_wire_proto_lightswarm_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_wire_proto_lightswarm_proto_goTypes = []any{
 	(Purpose)(0),                // 0: lightswarm.v1.Purpose
 	(ToolStatus)(0),             // 1: lightswarm.v1.ToolStatus
@@ -2405,16 +2632,19 @@ var file_wire_proto_lightswarm_proto_goTypes = []any{
 	(*EnvironmentManifest)(nil), // 16: lightswarm.v1.EnvironmentManifest
 	(*ToolReward)(nil),          // 17: lightswarm.v1.ToolReward
 	(*Split)(nil),               // 18: lightswarm.v1.Split
-	(*PolicyManifest)(nil),      // 19: lightswarm.v1.PolicyManifest
-	(*TensorRef)(nil),           // 20: lightswarm.v1.TensorRef
-	(*BlockRef)(nil),            // 21: lightswarm.v1.BlockRef
-	(*BlockRequest)(nil),        // 22: lightswarm.v1.BlockRequest
-	(*BlockHeader)(nil),         // 23: lightswarm.v1.BlockHeader
-	(*HeadRequest)(nil),         // 24: lightswarm.v1.HeadRequest
-	(*Cursor)(nil),              // 25: lightswarm.v1.Cursor
-	(*HeadResponse)(nil),        // 26: lightswarm.v1.HeadResponse
-	(*PeersRequest)(nil),        // 27: lightswarm.v1.PeersRequest
-	(*PeersResponse)(nil),       // 28: lightswarm.v1.PeersResponse
+	(*Artefact)(nil),            // 19: lightswarm.v1.Artefact
+	(*EpisodeLimits)(nil),       // 20: lightswarm.v1.EpisodeLimits
+	(*EnvironmentPackage)(nil),  // 21: lightswarm.v1.EnvironmentPackage
+	(*PolicyManifest)(nil),      // 22: lightswarm.v1.PolicyManifest
+	(*TensorRef)(nil),           // 23: lightswarm.v1.TensorRef
+	(*BlockRef)(nil),            // 24: lightswarm.v1.BlockRef
+	(*BlockRequest)(nil),        // 25: lightswarm.v1.BlockRequest
+	(*BlockHeader)(nil),         // 26: lightswarm.v1.BlockHeader
+	(*HeadRequest)(nil),         // 27: lightswarm.v1.HeadRequest
+	(*Cursor)(nil),              // 28: lightswarm.v1.Cursor
+	(*HeadResponse)(nil),        // 29: lightswarm.v1.HeadResponse
+	(*PeersRequest)(nil),        // 30: lightswarm.v1.PeersRequest
+	(*PeersResponse)(nil),       // 31: lightswarm.v1.PeersResponse
 }
 var file_wire_proto_lightswarm_proto_depIdxs = []int32{
 	6,  // 0: lightswarm.v1.Charter.environments:type_name -> lightswarm.v1.EnvironmentRef
@@ -2430,15 +2660,18 @@ var file_wire_proto_lightswarm_proto_depIdxs = []int32{
 	3,  // 10: lightswarm.v1.EnvironmentManifest.determinism:type_name -> lightswarm.v1.Determinism
 	17, // 11: lightswarm.v1.EnvironmentManifest.tool_rewards:type_name -> lightswarm.v1.ToolReward
 	2,  // 12: lightswarm.v1.EnvironmentManifest.agent_rewards:type_name -> lightswarm.v1.AgentRewards
-	1,  // 13: lightswarm.v1.ToolReward.status:type_name -> lightswarm.v1.ToolStatus
-	20, // 14: lightswarm.v1.PolicyManifest.tensors:type_name -> lightswarm.v1.TensorRef
-	21, // 15: lightswarm.v1.PolicyManifest.blocks:type_name -> lightswarm.v1.BlockRef
-	25, // 16: lightswarm.v1.HeadRequest.cursors:type_name -> lightswarm.v1.Cursor
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	19, // 13: lightswarm.v1.EnvironmentManifest.artefacts:type_name -> lightswarm.v1.Artefact
+	20, // 14: lightswarm.v1.EnvironmentManifest.limits:type_name -> lightswarm.v1.EpisodeLimits
+	1,  // 15: lightswarm.v1.ToolReward.status:type_name -> lightswarm.v1.ToolStatus
+	24, // 16: lightswarm.v1.Artefact.blocks:type_name -> lightswarm.v1.BlockRef
+	23, // 17: lightswarm.v1.PolicyManifest.tensors:type_name -> lightswarm.v1.TensorRef
+	24, // 18: lightswarm.v1.PolicyManifest.blocks:type_name -> lightswarm.v1.BlockRef
+	28, // 19: lightswarm.v1.HeadRequest.cursors:type_name -> lightswarm.v1.Cursor
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_lightswarm_proto_init() }
@@ -2452,7 +2685,7 @@ func file_wire_proto_lightswarm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_lightswarm_proto_rawDesc), len(file_wire_proto_lightswarm_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   25,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
