@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/lightswarm/lightswarm/wire"
 )
 
 // Player acts in an episode without a policy. An environment's author gives two of them, so that Check can tell
@@ -26,7 +28,7 @@ func (f PlayerFunc) Play(ctx context.Context, split string, index uint64, e Epis
 // Check tests what an environment promises, on the first tasks of every split:
 //
 //   - the oracle reaches the manifest's largest reward, every time;
-//   - a task played twice gives the same messages, tools, tool results, answer and score;
+//   - where determinism is exact, a task played twice gives the same messages, tools, tool results, answer and score;
 //   - the null player's mean reward is below the largest;
 //   - no reward leaves the manifest's range;
 //   - the index after a split's last is refused.
@@ -50,7 +52,7 @@ func Check(ctx context.Context, e Environment, oracle, null Player, tasks uint64
 			if err != nil {
 				return fmt.Errorf("%s: oracle, again: %w", at, err)
 			}
-			if !slices.Equal(first.transcript, second.transcript) {
+			if m.Determinism != wire.DeterminismStochastic && !slices.Equal(first.transcript, second.transcript) {
 				return fmt.Errorf("%s: two executions differ: %q and %q", at, first.transcript, second.transcript)
 			}
 			if first.reward != m.RewardMax {
@@ -109,6 +111,15 @@ func (w *witness) Call(ctx context.Context, name, arguments string) (string, err
 	result, err := w.Episode.Call(ctx, name, arguments)
 	w.note("call %s %q: %q %v", name, arguments, result, err)
 	return result, err
+}
+
+// Solve implements Solver for an episode that does.
+func (w *witness) Solve(ctx context.Context) (Solution, error) {
+	s, ok := w.Episode.(Solver)
+	if !ok {
+		return Solution{}, ErrNoSolution
+	}
+	return s.Solve(ctx)
 }
 
 func (w *witness) note(format string, args ...any) {

@@ -12,4 +12,11 @@
 //  5. Where the manifest says that determinism is exact, the same actions give the same bytes on every machine.
 //
 // Check tests these promises with an oracle and a null player.
+//
+// # Packages
+//
+// Anybody can contribute an environment: a Package is a manifest and files, all named by the manifest's CID. A Driver
+// runs packages of one kind; Drivers choose by kind. Those built into the program are behind the same interface
+// (Builtin). An environment that comes as a package says itself how its tasks are solved (Solver), so that whoever is to
+// run it can check it first.
 package env

@@ -7,7 +7,8 @@ import (
 	"github.com/lightswarm/lightswarm/wire"
 )
 
-// Environment is tasks, tools and scoring. It is safe for concurrent use.
+// Environment is tasks, tools and scoring. It is safe for concurrent use. One that holds processes or files is also an
+// io.Closer: see Close.
 type Environment interface {
 	// Manifest describes the environment; the caller does not change it.
 	Manifest() wire.EnvironmentManifest

@@ -1,0 +1,268 @@
+package pack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/rollout/env/wasm"
+	"github.com/lightswarm/lightswarm/wire"
+)
+
+// SourceFile is the file that describes a package's folder.
+const SourceFile = "environment.toml"
+
+// maxSourceBytes bounds it.
+const maxSourceBytes = 128 << 10
+
+// What a module has if environment.toml does not say.
+const (
+	DefaultMemoryMiB = 64
+	DefaultSteps     = 1_000_000_000
+)
+
+// source is environment.toml.
+type source struct {
+	Name          string   `toml:"name"`
+	Version       string   `toml:"version"`
+	Description   string   `toml:"description"`
+	Licence       string   `toml:"licence"`
+	Kind          string   `toml:"kind"`
+	Determinism   string   `toml:"determinism"`
+	Agents        []string `toml:"agents"`
+	TrainedAgents []string `toml:"trained_agents"`
+	Reward        struct {
+		Min float64 `toml:"min"`
+		Max float64 `toml:"max"`
+	} `toml:"reward"`
+	Split []struct {
+		Name  string `toml:"name"`
+		Tasks int64  `toml:"tasks"`
+		File  string `toml:"file"`
+	} `toml:"split"`
+	Wasm struct {
+		Module    string `toml:"module"`
+		Go        string `toml:"go"`
+		MemoryMiB int64  `toml:"memory_mib"`
+		Steps     int64  `toml:"steps"`
+	} `toml:"wasm"`
+}
+
+// SourceError says what is wrong with environment.toml.
+type SourceError struct {
+	// File is its path, Line the line concerned, 0 if it is what is missing.
+	File string
+	Line int
+	Why  string
+}
+
+func (e *SourceError) Error() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.Why
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Why)
+}
+
+// Read makes a package of a folder. What environment.toml says is to be built is built first: ctx ends that. Whatever it
+// reads is bounded.
+func Read(ctx context.Context, dir string) (*env.Package, error) {
+	name := filepath.Join(dir, SourceFile)
+	text, err := readFile(name, maxSourceBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s has no %s: `lightswarm env init` makes a folder with one", dir, SourceFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, lines, err := parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.manifest(name, lines)
+	if err != nil {
+		return nil, err
+	}
+	artefacts := map[string][]byte{}
+	if s.Wasm.Go != "" {
+		artefacts[goModule], err = buildGo(ctx, dir, s.Wasm.Go)
+	} else {
+		artefacts[m.Entry], err = readArtefact(dir, s.Wasm.Module)
+	}
+	if err != nil {
+		return nil, &SourceError{name, lines["wasm.module"] + lines["wasm.go"], err.Error()}
+	}
+	from := map[string]string{m.Entry: "the module"}
+	for i, split := range s.Split {
+		if split.File == "" {
+			continue
+		}
+		data := m.Splits[i].Data
+		content, err := readArtefact(dir, split.File)
+		if other, ok := from[data]; err == nil && ok && other != split.File {
+			err = fmt.Errorf("%s is called %s, as is %s: rename one of them", split.File, data, other)
+		}
+		from[data] = split.File
+		if err == nil && split.Tasks == 0 {
+			m.Splits[i].Tasks = countLines(content)
+		}
+		if err != nil {
+			return nil, &SourceError{name, lines[fmt.Sprintf("split[%d].file", i)], err.Error()}
+		}
+		artefacts[data] = content
+	}
+	p, err := env.NewPackage(m, artefacts)
+	if err != nil {
+		return nil, locate(name, lines, err)
+	}
+	return p, nil
+}
+
+// countLines is how many tasks a file has.
+func countLines(content []byte) (n uint64) {
+	for i, c := range content {
+		if c == '\n' || i == len(content)-1 {
+			n++
+		}
+	}
+	return n
+}
+
+// parse reads the text, and on which line each field is.
+func parse(name string, text []byte) (s source, lines map[string]int, err error) {
+	decoder := toml.NewDecoder(strings.NewReader(string(text)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
+		var unknown *toml.StrictMissingError
+		var wrong *toml.DecodeError
+		switch {
+		case errors.As(err, &unknown) && len(unknown.Errors) > 0:
+			line, _ := unknown.Errors[0].Position()
+			return s, nil, &SourceError{name, line, fmt.Sprintf("there is no field %s: look at its spelling, and at the table that it is in", strings.Join(unknown.Errors[0].Key(), "."))}
+		case errors.As(err, &wrong):
+			line, _ := wrong.Position()
+			return s, nil, &SourceError{name, line, strings.TrimPrefix(wrong.Error(), "toml: ")}
+		}
+		return s, nil, &SourceError{File: name, Why: strings.TrimPrefix(err.Error(), "toml: ")}
+	}
+	return s, fieldLines(text), nil
+}
+
+// manifest is what the source says, with the artefacts' names and without their contents.
+func (s *source) manifest(name string, lines map[string]int) (wire.EnvironmentManifest, error) {
+	m := wire.EnvironmentManifest{
+		Name: s.Name, Version: s.Version, Description: s.Description, Licence: s.Licence, Kind: s.Kind,
+		RewardMin: float32(s.Reward.Min), RewardMax: float32(s.Reward.Max),
+		Agents: s.Agents, TrainedAgents: s.TrainedAgents,
+		Determinism: map[string]wire.Determinism{"exact": wire.DeterminismExact, "stochastic": wire.DeterminismStochastic}[s.Determinism],
+	}
+	fail := func(field, format string, arguments ...any) (wire.EnvironmentManifest, error) {
+		return m, &SourceError{name, lines[field], field + " " + fmt.Sprintf(format, arguments...)}
+	}
+	if s.Kind != wasm.Kind {
+		return fail("kind", "is %q; packages can be of kind %q", s.Kind, wasm.Kind)
+	}
+	if m.Determinism == 0 {
+		return fail("determinism", `is %q; it must be "exact" or "stochastic"`, s.Determinism)
+	}
+	for i, split := range s.Split {
+		field := fmt.Sprintf("split[%d]", i)
+		data := ""
+		switch {
+		case split.Tasks < 0:
+			return fail(field+".tasks", "must not be negative")
+		case split.File == "" && split.Tasks == 0:
+			return fail(field, "needs file, a file with one task a line, or tasks, how many the environment makes itself")
+		case split.File != "":
+			data = filepath.Base(split.File)
+		}
+		m.Splits = append(m.Splits, wire.Split{Name: split.Name, Tasks: uint64(split.Tasks), Data: data})
+	}
+	w := s.Wasm
+	switch {
+	case (w.Module == "") == (w.Go == ""):
+		return fail("wasm", `needs either module, the compiled module's file, or go, the Go package that it is built from, such as "."`)
+	case w.MemoryMiB < 0 || w.MemoryMiB > wasm.MaxMemoryBytes>>20:
+		return fail("wasm.memory_mib", "is %d; it must be between 1 and %d", w.MemoryMiB, wasm.MaxMemoryBytes>>20)
+	case w.Steps < 0 || w.Steps > 0 && w.Steps < wasm.MinSteps || w.Steps > wasm.MaxSteps:
+		return fail("wasm.steps", "is %d; it must be between %d and %d", w.Steps, wasm.MinSteps, int64(wasm.MaxSteps))
+	}
+	if m.Entry = filepath.Base(w.Module); w.Go != "" {
+		m.Entry = goModule
+	}
+	m.Limits = wire.EpisodeLimits{MemoryBytes: DefaultMemoryMiB << 20, Steps: DefaultSteps}
+	if w.MemoryMiB > 0 {
+		m.Limits.MemoryBytes = uint64(w.MemoryMiB) << 20
+	}
+	if w.Steps > 0 {
+		m.Limits.Steps = uint64(w.Steps)
+	}
+	// What is only known of the files is filled in to check the rest.
+	known := m
+	known.Splits, known.Artefacts = nil, nil
+	for _, split := range m.Splits {
+		known.Splits = append(known.Splits, wire.Split{Name: split.Name, Tasks: max(split.Tasks, 1)})
+	}
+	if err := env.CheckManifest(known); err != nil {
+		return m, locate(name, lines, err)
+	}
+	if math.Abs(s.Reward.Min) > math.MaxFloat32 || math.Abs(s.Reward.Max) > math.MaxFloat32 {
+		return fail("reward", "must be numbers that fit 32 bits")
+	}
+	return m, nil
+}
+
+// fieldNames are fields of the manifest that have another name in environment.toml.
+var fieldNames = strings.NewReplacer("reward_min", "reward.min", "reward_max", "reward.max", "splits", "split",
+	"limits.memory_bytes", "wasm.memory_mib", "limits.steps", "wasm.steps", "entry", "wasm.module")
+
+// locate finds the line that an error about the manifest is about.
+func locate(name string, lines map[string]int, err error) error {
+	var invalid *wire.ValidationError
+	if !errors.As(err, &invalid) {
+		return fmt.Errorf("%s: %w", filepath.Dir(name), err)
+	}
+	field := fieldNames.Replace(invalid.Field)
+	return &SourceError{name, lines[field], field + " " + invalid.Why}
+}
+
+// readArtefact reads a file of the folder.
+func readArtefact(dir, name string) ([]byte, error) {
+	if !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("%q is outside the folder: name a file in it", name)
+	}
+	content, err := readFile(filepath.Join(dir, name), wire.MaxArtefactBlocks*wire.MaxBlockBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no file %s: make it, or name another one", filepath.Join(dir, name))
+	}
+	return content, err
+}
+
+// readFile reads a regular file of at most limit bytes.
+func readFile(name string, limit int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes, the most that is allowed", name, limit)
+	}
+	return content, err
+}

@@ -1,0 +1,7 @@
+//go:build unix && !dragonfly && !freebsd
+
+package wasm
+
+import "golang.org/x/sys/unix"
+
+func rlimit(limit uint64) *unix.Rlimit { return &unix.Rlimit{Cur: limit, Max: limit} }
