@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -13,12 +15,20 @@ func TestMain(m *testing.M) {
 
 // The scripts run the program as a user does; testdata/script has one for each theme.
 func TestScripts(t *testing.T) {
+	// Modules are built with the packages that are built already, and compiled once for all scripts.
+	goCache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			// Nothing of the user's reaches a script. A node of a test answers on loopback only.
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_DATA_HOME", e.WorkDir)
+			e.Setenv("XDG_CACHE_HOME", cache)
+			e.Setenv("GOCACHE", strings.TrimSpace(string(goCache)))
 			e.Setenv("LIGHTSWARM_P2P_LISTEN", "/ip4/127.0.0.1/tcp/0")
 			e.Setenv("LIGHTSWARM_P2P_MDNS", "false")
 			e.Setenv("LIGHTSWARM_P2P_DHT", "false")

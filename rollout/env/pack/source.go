@@ -76,18 +76,7 @@ func (e *SourceError) Error() string {
 // reads is bounded.
 func Read(ctx context.Context, dir string) (*env.Package, error) {
 	name := filepath.Join(dir, SourceFile)
-	text, err := readFile(name, maxSourceBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no %s: `lightswarm env init` makes a folder with one", dir, SourceFile)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s, lines, err := parse(name, text)
-	if err != nil {
-		return nil, err
-	}
-	m, err := s.manifest(name, lines)
+	s, m, lines, err := readSource(dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +113,27 @@ func Read(ctx context.Context, dir string) (*env.Package, error) {
 		return nil, locate(name, lines, err)
 	}
 	return p, nil
+}
+
+// Peek is the manifest of a folder as far as environment.toml alone says it: without the artefacts, and with no number of
+// tasks for a split that is in a file. If the folder has no environment.toml the error is a fs.ErrNotExist.
+func Peek(dir string) (wire.EnvironmentManifest, error) {
+	_, m, _, err := readSource(dir, filepath.Join(dir, SourceFile))
+	return m, err
+}
+
+func readSource(dir, name string) (s source, m wire.EnvironmentManifest, lines map[string]int, err error) {
+	text, err := readFile(name, maxSourceBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s has no %s (%w): `lightswarm env init` makes a folder with one", dir, SourceFile, fs.ErrNotExist)
+	}
+	if err == nil {
+		s, lines, err = parse(name, text)
+	}
+	if err == nil {
+		m, err = s.manifest(name, lines)
+	}
+	return s, m, lines, err
 }
 
 // countLines is how many tasks a file has.

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/rollout/env/calc"
+	"github.com/lightswarm/lightswarm/rollout/env/pack"
+	"github.com/lightswarm/lightswarm/rollout/env/wasm"
+)
+
+func (p *program) env() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "env",
+		Short: "Make environments, check them and look at them",
+		Long: `An environment is tasks, tools and scoring. Anybody can make one: a folder with environment.toml and a WebAssembly
+module, or the Go package that it is built from. Commands take such a folder, a package file made by env build, or the
+name of an environment that is built in.`,
+	}
+	c.AddCommand(p.envInit(), p.envCheck(), p.envRun(), p.envShow(), p.envBuild(), p.envList(), envWork())
+	return c
+}
+
+// envWork is the process in which modules run. Nobody but this program starts it.
+func envWork() *cobra.Command {
+	return &cobra.Command{
+		Use:    "work",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			// A terminal sends Ctrl-C to all; the one that started this one ends it, by the end of its input.
+			signal.Ignore(os.Interrupt)
+			return wasm.Work(os.Stdin, os.Stdout)
+		},
+	}
+}
+
+// builtinEnvironments are those of the program.
+var builtinEnvironments = []env.Environment{calc.New()}
+
+// environmentArgument is an environment that a command's argument names.
+type environmentArgument struct {
+	pack.File
+	// from says what the argument was.
+	from string
+	// oracle and null solve its tasks, and nothing.
+	oracle, null env.Player
+}
+
+// findEnvironment reads a folder or a package file, or takes what is built in.
+func findEnvironment(ctx context.Context, name string) (environmentArgument, error) {
+	a := environmentArgument{oracle: env.Oracle(), null: env.Null()}
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		a.from = "folder"
+		a.Package, err = pack.Read(ctx, name)
+		return a, err
+	case err == nil:
+		a.from = "file"
+		raw, err := readFile(name, pack.MaxFileBytes)
+		if err != nil {
+			return a, err
+		}
+		if a.File, err = pack.Decode(raw); err != nil {
+			return a, fmt.Errorf("%s: %w", name, err)
+		}
+		return a, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return a, err
+	}
+	for _, e := range builtinEnvironments {
+		if m := e.Manifest(); m.Name == name {
+			a.from, a.oracle, a.null = env.KindBuiltin, calc.Oracle(), calc.Null()
+			a.Package, err = env.NewPackage(m, nil)
+			return a, err
+		}
+	}
+	return a, fmt.Errorf("there is no folder, package file or built-in environment called %s: see lightswarm env list", name)
+}
+
+// open makes an environment ready to run. The caller closes it.
+func (a *environmentArgument) open(ctx context.Context) (env.Environment, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	o := wasm.Options{Command: []string{self, "env", "work"}}
+	if cache, err := os.UserCacheDir(); err == nil {
+		o.Cache = filepath.Join(cache, "lightswarm", "modules")
+	}
+	return env.Drivers{env.Builtin(builtinEnvironments...), wasm.New(o)}.Open(ctx, a.Package)
+}
+
+// environmentResult is what `env show --json` prints.
+type environmentResult struct {
+	CID           string             `json:"cid"`
+	Name          string             `json:"name"`
+	Version       string             `json:"version"`
+	Author        string             `json:"author,omitempty"`
+	Description   string             `json:"description"`
+	Licence       string             `json:"licence"`
+	Kind          string             `json:"kind"`
+	Determinism   string             `json:"determinism"`
+	RewardMin     float32            `json:"reward_min"`
+	RewardMax     float32            `json:"reward_max"`
+	Agents        []string           `json:"agents"`
+	TrainedAgents []string           `json:"trained_agents"`
+	Splits        []environmentSplit `json:"splits"`
+	Artefacts     []environmentFile  `json:"artefacts"`
+	MemoryBytes   uint64             `json:"memory_bytes"`
+	Steps         uint64             `json:"steps"`
+}
+
+type environmentSplit struct {
+	Name  string `json:"name"`
+	Tasks uint64 `json:"tasks"`
+	// File lists the tasks; without one the environment makes them.
+	File string `json:"file,omitempty"`
+}
+
+type environmentFile struct {
+	Name   string `json:"name"`
+	Bytes  uint64 `json:"bytes"`
+	Blocks int    `json:"blocks"`
+}
+
+func (a *environmentArgument) result() environmentResult {
+	m := a.Manifest()
+	r := environmentResult{
+		CID: a.CID().String(), Name: m.Name, Version: m.Version, Description: m.Description, Licence: m.Licence, Kind: m.Kind,
+		Determinism: "exact", RewardMin: m.RewardMin, RewardMax: m.RewardMax, Agents: m.Agents, TrainedAgents: m.TrainedAgents,
+		Splits: []environmentSplit{}, Artefacts: []environmentFile{}, MemoryBytes: m.Limits.MemoryBytes, Steps: m.Limits.Steps,
+	}
+	if m.Determinism != 1 {
+		r.Determinism = "stochastic"
+	}
+	if a.Statement != nil {
+		r.Author = a.Statement.Author.String()
+	}
+	if len(r.TrainedAgents) == 0 { // the manifest's way of saying all
+		r.TrainedAgents = m.Agents
+	}
+	for _, s := range m.Splits {
+		r.Splits = append(r.Splits, environmentSplit{s.Name, s.Tasks, s.Data})
+	}
+	for _, f := range m.Artefacts {
+		r.Artefacts = append(r.Artefacts, environmentFile{f.Name, f.Bytes(), len(f.Blocks)})
+	}
+	return r
+}
+
+func (p *program) envShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show FOLDER|FILE|NAME",
+		Short: "Show what an environment is",
+		Example: `  lightswarm env show ./letters
+  lightswarm env show calc --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			a, err := findEnvironment(cmd.Context(), arguments[0])
+			if err != nil {
+				return err
+			}
+			r := a.result()
+			return p.print(r, func(w io.Writer) { environmentText(w, &r) })
+		},
+	}
+}
+
+// environmentText is an environment for people.
+func environmentText(w io.Writer, r *environmentResult) {
+	fmt.Fprintf(w, "environment  %s@%s\n", r.Name, r.Version)
+	fmt.Fprintf(w, "cid          %s\n", r.CID)
+	if r.Author != "" {
+		fmt.Fprintf(w, "author       %s\n", r.Author)
+	}
+	fmt.Fprintf(w, "description  %s\n", r.Description)
+	fmt.Fprintf(w, "licence      %s\n", r.Licence)
+	fmt.Fprintf(w, "kind         %s, %s\n", r.Kind, r.Determinism)
+	fmt.Fprintf(w, "reward       %g to %g\n", r.RewardMin, r.RewardMax)
+	fmt.Fprintf(w, "agents       %s; trained: %s\n", strings.Join(r.Agents, ", "), strings.Join(r.TrainedAgents, ", "))
+	for _, s := range r.Splits {
+		fmt.Fprintf(w, "split        %s, %d tasks%s\n", s.Name, s.Tasks, map[bool]string{true: "", false: " in " + s.File}[s.File == ""])
+	}
+	for _, f := range r.Artefacts {
+		fmt.Fprintf(w, "artefact     %s, %d bytes in %d blocks\n", f.Name, f.Bytes, f.Blocks)
+	}
+	if r.Steps > 0 {
+		fmt.Fprintf(w, "limits       %d MiB of memory, %d steps a request\n", r.MemoryBytes>>20, r.Steps)
+	}
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/rollout/env/wasm"
+)
+
+// checkResult is what `env check --json` prints.
+type checkResult struct {
+	OK bool `json:"ok"`
+	// Problem is the first broken promise.
+	Problem string `json:"problem,omitempty"`
+	CID     string `json:"cid"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Tasks is how many tasks were played, each of them three times.
+	Tasks uint64 `json:"tasks"`
+	// PeakSteps and PeakMemoryBytes are the most that any request took, Steps and MemoryBytes what it may take. They are 0
+	// for what has no limits.
+	PeakSteps       uint64 `json:"peak_steps"`
+	Steps           uint64 `json:"steps"`
+	PeakMemoryBytes uint64 `json:"peak_memory_bytes"`
+	MemoryBytes     uint64 `json:"memory_bytes"`
+}
+
+func (p *program) envCheck() *cobra.Command {
+	tasks := uint64(0)
+	c := &cobra.Command{
+		Use:   "check FOLDER|FILE|NAME",
+		Short: "Check that an environment keeps its promises",
+		Long: `Check an environment on the first tasks of each split:
+
+  - its own solution reaches the largest reward;
+  - two executions give the same bytes, where the manifest says that determinism is exact;
+  - answering nothing gets less than the largest reward;
+  - no reward is outside the range that the manifest declares;
+  - tasks beyond a split's last are refused.
+
+Modules have no files and no network, so that there is nothing to check. The exit code is 1 if a promise is broken.`,
+		Example: `  lightswarm env check ./letters
+  lightswarm env check letters-0.1.0.lsenv --tasks 1000 --json`,
+		Args: cobra.ExactArgs(1),
+	}
+	c.Flags().Uint64Var(&tasks, "tasks", 20, "tasks of each split to play")
+	c.RunE = func(cmd *cobra.Command, arguments []string) error {
+		if tasks == 0 {
+			return usage(errors.New("--tasks 0: use 1 or more"))
+		}
+		a, err := findEnvironment(cmd.Context(), arguments[0])
+		if err != nil {
+			return err
+		}
+		e, err := a.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		r, err := checkEnvironment(cmd.Context(), &a, e, tasks)
+		if err = errors.Join(err, env.Close(e)); err != nil {
+			return err
+		}
+		if err := p.print(r, func(w io.Writer) { checkText(w, &r) }); err != nil || r.OK {
+			return err
+		}
+		return fmt.Errorf("%s@%s breaks a promise: %s", r.Name, r.Version, r.Problem)
+	}
+	return c
+}
+
+// checkEnvironment is an error only if the check was interrupted.
+func checkEnvironment(ctx context.Context, a *environmentArgument, e env.Environment, tasks uint64) (checkResult, error) {
+	m := e.Manifest()
+	r := checkResult{
+		CID: a.CID().String(), Name: m.Name, Version: m.Version, Steps: m.Limits.Steps, MemoryBytes: m.Limits.MemoryBytes,
+	}
+	for _, s := range m.Splits {
+		r.Tasks += min(tasks, s.Tasks)
+	}
+	err := env.Check(ctx, e, a.oracle, a.null, tasks)
+	if ctx.Err() != nil {
+		return r, context.Cause(ctx)
+	}
+	if r.OK = err == nil; !r.OK {
+		r.Problem = err.Error()
+	}
+	if module, ok := e.(*wasm.Environment); ok {
+		used := module.Peak()
+		r.PeakSteps, r.PeakMemoryBytes = used.Steps, used.MemoryBytes
+	}
+	return r, nil
+}
+
+func checkText(w io.Writer, r *checkResult) {
+	if !r.OK {
+		return // standard error says it
+	}
+	fmt.Fprintf(w, "%s@%s is sound: %d tasks, each solved twice with the same bytes, and not by answering nothing\n", r.Name, r.Version, r.Tasks)
+	fmt.Fprintf(w, "cid     %s\n", r.CID)
+	if r.Steps > 0 {
+		fmt.Fprintf(w, "steps   %d of %d in the longest request\n", r.PeakSteps, r.Steps)
+		fmt.Fprintf(w, "memory  %.1f of %d MiB\n", float64(r.PeakMemoryBytes)/(1<<20), r.MemoryBytes>>20)
+	}
+}
+
+// runResult is what `env run --json` prints.
+type runResult struct {
+	Split      string             `json:"split"`
+	Task       uint64             `json:"task"`
+	Messages   []runMessage       `json:"messages"`
+	Tools      []runTool          `json:"tools"`
+	Calls      []runCall          `json:"calls"`
+	Answer     string             `json:"answer"`
+	Reward     float32            `json:"reward"`
+	Components map[string]float32 `json:"components,omitempty"`
+}
+
+type runMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+type runTool struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Parameters  string `json:"parameters"`
+}
+
+type runCall struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+	Result    string `json:"result"`
+}
+
+func (p *program) envRun() *cobra.Command {
+	var (
+		split, answer string
+		task          uint64
+		calls         []string
+		solve         bool
+	)
+	c := &cobra.Command{
+		Use:   "run FOLDER|FILE|NAME",
+		Short: "Play one task by hand",
+		Long: `Play one task: show what an agent starts from, run the tool calls that --call names, in order, and score --answer. With
+--solve, do what the environment says reaches the largest reward.`,
+		Example: `  lightswarm env run ./letters --split validation --task 2
+  lightswarm env run ./letters --call 'spell {"word":"banana"}' --answer 3
+  lightswarm env run calc --solve`,
+		Args: cobra.ExactArgs(1),
+	}
+	flags := c.Flags()
+	flags.StringVar(&split, "split", "", "split of the task (default the first one)")
+	flags.Uint64Var(&task, "task", 0, "the task's number within its split")
+	flags.StringArrayVar(&calls, "call", nil, "tool to call and its arguments, as 'NAME ARGUMENTS'; can be given several times")
+	flags.StringVar(&answer, "answer", "", "final answer")
+	flags.BoolVar(&solve, "solve", false, "play the environment's own solution")
+	c.RunE = func(cmd *cobra.Command, arguments []string) (err error) {
+		if solve && (flags.Changed("answer") || flags.Changed("call")) {
+			return usage(errors.New("--solve plays the environment's own solution: leave out --answer and --call"))
+		}
+		a, err := findEnvironment(cmd.Context(), arguments[0])
+		if err != nil {
+			return err
+		}
+		m := a.Manifest()
+		if split == "" {
+			split = m.Splits[0].Name
+		}
+		if n := m.Tasks(split); n == 0 {
+			return usage(fmt.Errorf("--split %q: the environment has no such split", split))
+		} else if task >= n {
+			return usage(fmt.Errorf("--task %d: the split %s has tasks 0 to %d", task, split, n-1))
+		}
+		var play env.Player = env.PlayerFunc(func(ctx context.Context, _ string, _ uint64, e env.Episode) (string, error) {
+			for _, call := range calls {
+				name, arguments, _ := strings.Cut(call, " ")
+				if _, err := e.Call(ctx, name, arguments); err != nil {
+					return "", err
+				}
+			}
+			return answer, nil
+		})
+		if solve {
+			play = a.oracle
+		}
+		e, err := a.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, env.Close(e)) }()
+		r, err := runTask(cmd.Context(), e, play, split, task)
+		if err != nil {
+			return err
+		}
+		return p.print(r, func(w io.Writer) { runText(w, &r) })
+	}
+	return c
+}
+
+// runTask plays a task and writes down how.
+func runTask(ctx context.Context, e env.Environment, play env.Player, split string, task uint64) (r runResult, err error) {
+	episode, err := e.Reset(ctx, split, task)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, episode.Close()) }()
+	r = runResult{Split: split, Task: task, Messages: []runMessage{}, Tools: []runTool{}, Calls: []runCall{}}
+	for _, m := range episode.Messages() {
+		r.Messages = append(r.Messages, runMessage{string(m.Role), m.Content})
+	}
+	for _, t := range episode.Tools() {
+		r.Tools = append(r.Tools, runTool{t.Name, t.Description, t.Parameters})
+	}
+	if r.Answer, err = play.Play(ctx, split, task, &writtenEpisode{episode, &r}); err != nil {
+		return r, err
+	}
+	score, err := episode.Score(ctx, r.Answer)
+	r.Reward, r.Components = score.Reward, score.Components
+	return r, err
+}
+
+// writtenEpisode writes an episode's tool calls down.
+type writtenEpisode struct {
+	env.Episode
+	r *runResult
+}
+
+func (e *writtenEpisode) Call(ctx context.Context, name, arguments string) (string, error) {
+	result, err := e.Episode.Call(ctx, name, arguments)
+	e.r.Calls = append(e.r.Calls, runCall{name, arguments, result})
+	return result, err
+}
+
+// Solve implements env.Solver for an episode that does.
+func (e *writtenEpisode) Solve(ctx context.Context) (env.Solution, error) {
+	s, ok := e.Episode.(env.Solver)
+	if !ok {
+		return env.Solution{}, env.ErrNoSolution
+	}
+	return s.Solve(ctx)
+}
+
+func runText(w io.Writer, r *runResult) {
+	fmt.Fprintf(w, "task %d of %s\n", r.Task, r.Split)
+	for _, m := range r.Messages {
+		fmt.Fprintf(w, "  %s: %s\n", m.Role, indent(m.Content, "    "))
+	}
+	for _, t := range r.Tools {
+		fmt.Fprintf(w, "  tool %s %s  %s\n", t.Name, t.Parameters, t.Description)
+	}
+	for _, c := range r.Calls {
+		fmt.Fprintf(w, "  > %s %s\n    %s\n", c.Name, c.Arguments, indent(c.Result, "    "))
+	}
+	fmt.Fprintf(w, "answer  %s\nreward  %g\n", indent(r.Answer, "  "), r.Reward)
+	for _, name := range slices.Sorted(maps.Keys(r.Components)) {
+		fmt.Fprintf(w, "  %s %g\n", name, r.Components[name])
+	}
+}
