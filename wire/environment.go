@@ -194,7 +194,8 @@ func (r *rules) artefacts(list []Artefact) {
 // fileName accepts names that are a file's on every system.
 func fileName(s string) bool {
 	return s != "" && s[0] != '.' && !strings.ContainsFunc(s, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_')
+		allowed := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_'
+		return !allowed
 	})
 }
 

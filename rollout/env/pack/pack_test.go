@@ -130,11 +130,11 @@ func TestAssemble(t *testing.T) {
 
 // What is wrong is named with its line, and with what to do.
 func TestReadSaysWhatIsWrong(t *testing.T) {
-	replace := func(old, new string) string {
+	replace := func(old, instead string) string {
 		if !strings.Contains(sound, old) {
 			t.Fatalf("no %q", old)
 		}
-		return strings.Replace(sound, old, new, 1)
+		return strings.Replace(sound, old, instead, 1)
 	}
 	long := strings.Repeat("x", wire.MaxDescriptionBytes+1)
 	for _, c := range []struct{ text, tasks, says string }{

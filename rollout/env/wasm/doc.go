@@ -28,7 +28,7 @@
 //   - calls inside one another: a depth of 1048576 as package meter counts.
 //   - answers of at most 1 MiB.
 //   - a clock that starts at 2022-01-01T00:00:00Z, moves 1 ms with each reading, and moves on at once when the module sleeps.
-//   - random bytes: ChaCha8 with the seed sha256("lightswarm/environment/random/1" || 0x00 || split || 0x00 || index), index
+//   - random bytes: C2SP chacha8rand (the generator of math/rand/v2) with the seed sha256("lightswarm/environment/random/1" || 0x00 || split || 0x00 || index), index
 //     as 8 bytes, big-endian. So they are the task's, and the same in every version of the environment.
 //   - no arguments, no variables, no files, no sockets.
 //

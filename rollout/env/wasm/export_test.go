@@ -8,6 +8,6 @@ func KillChild(e env.Environment) {
 	own.mu.Lock()
 	c := own.child
 	own.mu.Unlock()
-	c.process.Kill() //nolint:errcheck // it runs
+	c.process.Kill()
 	<-c.done
 }

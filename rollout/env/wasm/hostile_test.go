@@ -44,7 +44,7 @@ func TestHostileModulesAreContained(t *testing.T) {
 			if !errors.As(err, &f) || f.Reason != c.reason || !strings.Contains(f.Detail, c.says) {
 				t.Fatalf("the failure is %#v, want %s: …%s…", err, c.reason, c.says)
 			}
-			if _, again := p.Score(t.Context(), "{}"); again != err {
+			if _, again := p.Score(t.Context(), "{}"); !errors.Is(again, err) {
 				t.Errorf("afterwards the episode says %v", again)
 			}
 			next, err := e.Reset(t.Context(), "train", 1)

@@ -9,7 +9,7 @@ import "golang.org/x/sys/unix"
 func limitResources(memory uint64) {
 	lower := func(resource int, limit uint64) {
 		var now unix.Rlimit
-		if unix.Getrlimit(resource, &now) != nil || uint64(now.Max) < limit {
+		if unix.Getrlimit(resource, &now) != nil || highest(now) < limit {
 			return
 		}
 		unix.Setrlimit(resource, rlimit(limit)) //nolint:errcheck // see above

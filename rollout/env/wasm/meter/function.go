@@ -244,11 +244,11 @@ func (f *function) canonical(t byte, wide bool) {
 	var eq, choose []byte
 	nan32 := binary.LittleEndian.AppendUint32(nil, 0x7fc00000)
 	nan64 := binary.LittleEndian.AppendUint64(nil, 0x7ff8000000000000)
-	switch {
-	case t == f32:
+	switch t {
+	case f32:
 		b = append(append(b, opF32Const), nan32...)
 		eq, choose = []byte{opF32Eq}, []byte{opSelect}
-	case t == f64:
+	case f64:
 		b = append(append(b, opF64Const), nan64...)
 		eq, choose = []byte{opF64Eq}, []byte{opSelect}
 	default:

@@ -7,16 +7,16 @@ func (f *function) instruction() byte {
 	start := r.at
 	op := r.byte()
 	f.cost++
-	switch {
-	case op == opReturn:
+	switch op {
+	case opReturn:
 		f.segment = appendU32(append(f.segment, opBr), f.nesting)
 		return op
-	case op == opMemoryGrow:
+	case opMemoryGrow:
 		f.chargeTop(13, opI64Shl)
 		f.memoryIndex()
-	case op == opBulk:
+	case opBulk:
 		f.bulk()
-	case op == opVector:
+	case opVector:
 		f.vector(start)
 		return op
 	default:
