@@ -2,7 +2,6 @@ package env
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -91,13 +90,4 @@ func CheckManifest(m wire.EnvironmentManifest) error {
 		return &wire.ValidationError{Message: message, Field: "licence", Why: "must say how others may use it, such as Apache-2.0 or MIT"}
 	}
 	return m.Validate()
-}
-
-// Close closes the environments of a set.
-func (s *Set) Close() error {
-	var errs []error
-	for _, e := range s.byCID {
-		errs = append(errs, Close(e))
-	}
-	return errors.Join(errs...)
 }
