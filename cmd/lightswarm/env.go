@@ -36,7 +36,7 @@ func envWork() *cobra.Command {
 	return &cobra.Command{
 		Use:    "work",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			// A terminal sends Ctrl-C to all; the one that started this one ends it, by the end of its input.
 			signal.Ignore(os.Interrupt)
@@ -166,7 +166,7 @@ func (p *program) envShow() *cobra.Command {
 		Short: "Show what an environment is",
 		Example: `  lightswarm env show ./letters
   lightswarm env show calc --json`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			a, err := findEnvironment(cmd.Context(), arguments[0])
 			if err != nil {

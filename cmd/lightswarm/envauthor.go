@@ -30,7 +30,7 @@ func (p *program) envInit() *cobra.Command {
 Go has to be installed. No file is overwritten.`,
 		Example: `  lightswarm env init ./letters
   lightswarm env check ./letters`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 	}
 	c.Flags().StringVar(&name, "name", "", "the environment's name (default the folder's)")
 	c.RunE = func(_ *cobra.Command, arguments []string) error {
@@ -74,7 +74,7 @@ func (p *program) envBuild() *cobra.Command {
 Whoever has the file can check, run and show it. The same folder gives the same environment, by its CID.`,
 		Example: `  lightswarm env build ./letters
   lightswarm env build ./letters --out letters.lsenv --data ./mynet`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 	}
 	data := p.dataFlag(c)
 	c.Flags().StringVar(&out, "out", "", "file to write (default NAME-VERSION"+packageExtension+")")
@@ -153,7 +153,7 @@ func (p *program) envList() *cobra.Command {
 		Short: "List the environments that are built in and those in a folder",
 		Long: `List the environments that are built into the program, and the folders with environment.toml and the package files that
 are directly in a folder, by default the current one.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1),
 		RunE: func(_ *cobra.Command, arguments []string) error {
 			dir := "."
 			if len(arguments) > 0 {

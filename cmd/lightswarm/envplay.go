@@ -49,7 +49,7 @@ func (p *program) envCheck() *cobra.Command {
 Modules have no files and no network, so that there is nothing to check. The exit code is 1 if a promise is broken.`,
 		Example: `  lightswarm env check ./letters
   lightswarm env check letters-0.1.0.lsenv --tasks 1000 --json`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 	}
 	c.Flags().Uint64Var(&tasks, "tasks", 20, "tasks of each split to play")
 	c.RunE = func(cmd *cobra.Command, arguments []string) error {
@@ -155,7 +155,7 @@ func (p *program) envRun() *cobra.Command {
 		Example: `  lightswarm env run ./letters --split validation --task 2
   lightswarm env run ./letters --call 'spell {"word":"banana"}' --answer 3
   lightswarm env run calc --solve`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 	}
 	flags := c.Flags()
 	flags.StringVar(&split, "split", "", "split of the task (default the first one)")
