@@ -29,6 +29,7 @@ var layers = map[string]string{
 	"policy/safetensors":     "",
 	"policy/tokenizer":       "",
 	"policy/chat":            "policy/tokenizer",
+	"policy/grammar":         "policy/tokenizer | policy/chat",
 	"policy/transformer":     "policy/kernel policy/safetensors",
 	"policy/base":            "policy | wire policy/chat policy/safetensors policy/tokenizer policy/transformer",
 	"policy/embedded":        "wire wire/draw policy policy/chat policy/kernel policy/safetensors policy/tokenizer policy/transformer | policy/base",

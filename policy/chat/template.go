@@ -73,6 +73,9 @@ func (t *Template) Name() TemplateName { return t.name }
 // Stop is the token that ends every completion.
 func (t *Template) Stop() int32 { return t.end }
 
+// Marks are the tokens that a completion has besides text: before a call's name, before its arguments, and at its end.
+func (t *Template) Marks() (call, args, end int32) { return t.call, t.args, t.end }
+
 // Render is the prompt that asks for the assistant's next message. It fails with ErrConversation.
 func (t *Template) Render(msgs []Message, tools []Tool) ([]int32, error) {
 	var out []int32
