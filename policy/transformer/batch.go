@@ -1,6 +1,9 @@
 package transformer
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Sequence is one training example: the tokens of a trajectory, and which of them the policy chose.
 type Sequence struct {
@@ -8,6 +11,10 @@ type Sequence struct {
 	// Train lists the positions whose tokens' log-probs are wanted, ascending, each in [1, len(Tokens)): a token is
 	// predicted from those before it.
 	Train []int32
+	// Allowed says for each of Train which tokens it was chosen from: bit i%64 of element i/64 is token i. The log-prob is
+	// then of the softmax over these alone. Nil, for one of them or for all, allows the whole vocabulary. Trained tokens
+	// may share a set.
+	Allowed [][]uint64
 }
 
 // Check says whether a model of shape c can train on s.
@@ -27,8 +34,42 @@ func (s *Sequence) Check(c Config) error {
 		}
 		last = position
 	}
+	if s.Allowed == nil {
+		return nil
+	}
+	if len(s.Allowed) != len(s.Train) {
+		return fmt.Errorf("sequence has %d sets of allowed tokens for %d trained ones", len(s.Allowed), len(s.Train))
+	}
+	for i, position := range s.Train {
+		set, token := s.Allowed[i], s.Tokens[position]
+		switch {
+		case set == nil:
+		case len(set) != (c.Vocab+63)/64:
+			return fmt.Errorf("allowed tokens at position %d are %d words, the vocabulary has %d tokens", position, len(set), c.Vocab)
+		case set[token/64]>>(token%64)&1 == 0:
+			return fmt.Errorf("token %d at position %d is not one of those that are allowed there", token, position)
+		}
+	}
 	return nil
 }
+
+// Restrict sets the logits of all tokens that are not in a set, as in Sequence.Allowed, to minus infinity: what it leaves
+// has the bits that training on the same set gives.
+func Restrict(logits []float32, allowed []uint64) {
+	for i, word := range allowed {
+		if word == math.MaxUint64 {
+			continue
+		}
+		part := logits[i*64 : min(len(logits), i*64+64)]
+		for j := range part {
+			if word>>j&1 == 0 {
+				part[j] = minusInfinity
+			}
+		}
+	}
+}
+
+var minusInfinity = float32(math.Inf(-1))
 
 // rows is how many tokens have to be fed: those before the last that is predicted.
 func (s *Sequence) rows() int {
@@ -56,6 +97,7 @@ type wave struct {
 	// The rows that predict a trained token, their targets, each sequence's share of them, and their blocks.
 	trained       []int32
 	targets       []int32
+	allowed       [][]uint64 // nil for the whole vocabulary
 	shares        []span
 	trainedBlocks []span
 	trainedRuns   []run
@@ -67,6 +109,8 @@ func (w *wave) fill(batch []Sequence, first, rows int) (next int) {
 	w.first = first
 	w.sequences, w.tokens, w.positions, w.blocks = w.sequences[:0], w.tokens[:0], w.positions[:0], w.blocks[:0]
 	w.trained, w.targets, w.shares, w.trainedBlocks = w.trained[:0], w.targets[:0], w.shares[:0], w.trainedBlocks[:0]
+	clear(w.allowed)
+	w.allowed = w.allowed[:0]
 	for next = first; next < len(batch); next++ {
 		s := &batch[next]
 		n, at := s.rows(), len(w.tokens)
@@ -80,9 +124,14 @@ func (w *wave) fill(batch []Sequence, first, rows int) (next int) {
 		w.sequences = append(w.sequences, span{at, at + n})
 		w.blocks = appendBlocks(w.blocks, at, at+n)
 		share := len(w.trained)
-		for _, position := range s.Train {
+		for i, position := range s.Train {
 			w.trained = append(w.trained, int32(at)+position-1)
 			w.targets = append(w.targets, s.Tokens[position])
+			if s.Allowed == nil {
+				w.allowed = append(w.allowed, nil)
+			} else {
+				w.allowed = append(w.allowed, s.Allowed[i])
+			}
 		}
 		w.shares = append(w.shares, span{share, len(w.trained)})
 		w.trainedBlocks = appendBlocks(w.trainedBlocks, share, len(w.trained))

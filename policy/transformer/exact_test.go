@@ -15,10 +15,10 @@ import (
 func decodeLogProbs(m *Model, batch []Sequence, random *rand.Rand, threads int) [][]float32 {
 	d := NewDecoder(threads)
 	caches := make([]*Cache, len(batch))
-	all := make([][]float32, len(batch)) // log-probs by position
+	all := make([][][]float32, len(batch)) // logits by position
 	for i := range batch {
 		caches[i] = m.NewCache()
-		all[i] = make([]float32, len(batch[i].Tokens))
+		all[i] = make([][]float32, len(batch[i].Tokens))
 	}
 	for {
 		var segments []Segment
@@ -52,11 +52,7 @@ func decodeLogProbs(m *Model, batch []Sequence, random *rand.Rand, threads int) 
 			first[s] = caches[of[s]].Len() + 1
 		}
 		d.Step(m, segments, func(s, token int, logits []float32) {
-			position := first[s] + token
-			target := batch[of[s]].Tokens[position]
-			logit := logits[target]
-			peak, sum := kernel.LogSoftmaxParts(logits)
-			all[of[s]][position] = LogProb(logit, peak, sum)
+			all[of[s]][first[s]+token] = slices.Clone(logits)
 		})
 		done := true
 		for i := range batch {
@@ -69,8 +65,14 @@ func decodeLogProbs(m *Model, batch []Sequence, random *rand.Rand, threads int) 
 	trained := make([][]float32, len(batch))
 	for i := range batch {
 		trained[i] = []float32{}
-		for _, position := range batch[i].Train {
-			trained[i] = append(trained[i], all[i][position])
+		for k, position := range batch[i].Train {
+			logits := slices.Clone(all[i][position])
+			if batch[i].Allowed != nil {
+				Restrict(logits, batch[i].Allowed[k])
+			}
+			logit := logits[batch[i].Tokens[position]]
+			peak, sum := kernel.LogSoftmaxParts(logits)
+			trained[i] = append(trained[i], LogProb(logit, peak, sum))
 		}
 	}
 	return trained
@@ -89,6 +91,9 @@ func TestDecodingEqualsTraining(t *testing.T) {
 			s := randomSequence(c, random, c.Context)
 			if len(batch) > 0 && random.IntN(2) == 0 { // a shared prefix
 				copy(s.Tokens[:random.IntN(len(s.Tokens))], batch[0].Tokens)
+			}
+			if random.IntN(2) == 0 {
+				s = restrict(c, random, s)
 			}
 			batch = append(batch, s)
 		}
@@ -120,7 +125,7 @@ func TestTrainingIsExact(t *testing.T) {
 		p := lively(c, random.Uint64())
 		var batch []Sequence
 		for range rapid.IntRange(1, 12).Draw(t, "sequences") {
-			batch = append(batch, randomSequence(c, random, c.Context))
+			batch = append(batch, restrict(c, random, randomSequence(c, random, c.Context)))
 		}
 		var want []byte
 		for _, workers := range []int{1, 2, 5} {
@@ -167,7 +172,7 @@ func TestKernelPathsAgree(t *testing.T) {
 	p := lively(c, 3)
 	var batch []Sequence
 	for range 8 {
-		batch = append(batch, randomSequence(c, random, c.Context))
+		batch = append(batch, restrict(c, random, randomSequence(c, random, c.Context)))
 	}
 	var wantLogProbs [][]float32
 	var wantState []byte

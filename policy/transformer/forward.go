@@ -79,10 +79,14 @@ func (t *Trainer) predict() {
 		t.workers[worker].logits = logits
 		for j := r.from; j < r.to; j++ {
 			row := f.exps[j*vocab : (j+1)*vocab]
+			Restrict(row, w.allowed[j])
 			copy(logits, row)
 			peak, sum := kernel.LogSoftmaxParts(row)
 			f.sums[j] = sum
 			f.logProbs[j] = LogProb(logits[w.targets[j]], peak, sum)
+			if w.allowed[j] != nil {
+				lift(logits, peak)
+			}
 			f.entropies[j] = entropy(logits, row, peak, sum)
 		}
 	})
@@ -101,4 +105,13 @@ func entropy(logits, e []float32, peak, sum float32) float32 {
 		s0 += float32(e[i] * (logits[i] - peak))
 	}
 	return float32(kernel.Log(float64(sum)) - float64(s0+s1)/float64(sum))
+}
+
+// lift sets logits of minus infinity to peak, so that 0·(logit - peak) is 0: such a token adds nothing to the entropy.
+func lift(logits []float32, peak float32) {
+	for i, l := range logits {
+		if l == minusInfinity {
+			logits[i] = peak
+		}
+	}
 }

@@ -19,7 +19,7 @@ func TestForwardMatchesReference(t *testing.T) {
 		c := drawConfig(t)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		p := lively(c, random.Uint64())
-		s := randomSequence(c, random, min(c.Context, 20))
+		s := restrict(c, random, randomSequence(c, random, min(c.Context, 20)))
 		got, err := NewTrainer(p, Options{}).Forward([]Sequence{s})
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestGradientMatchesFiniteDifferences(t *testing.T) {
 				long.Tokens[i] = int32(random.IntN(c.Vocab))
 			}
 			long.Train = []int32{1, 5, attentionRows + 2}
-			batch = append(batch, long)
+			batch = append(batch, long, restrict(c, random, randomSequence(c, random, 12)))
 
 			trainer := NewTrainer(p, Options{Workers: 2})
 			if err := trainer.Accumulate(batch, func(i int, logProbs, _, grad []float32) {

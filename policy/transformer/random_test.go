@@ -52,3 +52,21 @@ func randomSequence(c Config, random *rand.Rand, most int) Sequence {
 	}
 	return s
 }
+
+// restrict lets about half of the trained tokens of s be chosen from some of the vocabulary only.
+func restrict(c Config, random *rand.Rand, s Sequence) Sequence {
+	s.Allowed = make([][]uint64, len(s.Train))
+	for i, position := range s.Train {
+		if random.IntN(2) == 0 {
+			continue
+		}
+		set := make([]uint64, (c.Vocab+63)/64)
+		for j := range set {
+			set[j] = random.Uint64() & random.Uint64()
+		}
+		token := s.Tokens[position]
+		set[token/64] |= 1 << (token % 64)
+		s.Allowed[i] = set
+	}
+	return s
+}

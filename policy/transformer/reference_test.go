@@ -132,14 +132,34 @@ func (r *reference) distributions(tokens []int32) [][]float64 {
 // logProbs are those of the trained tokens of s, and the entropies of their distributions.
 func (r *reference) logProbs(s Sequence) (logProbs, entropies []float64) {
 	distributions := r.distributions(s.Tokens)
-	for _, position := range s.Train {
+	for i, position := range s.Train {
 		p := distributions[position-1]
+		if s.Allowed != nil && s.Allowed[i] != nil {
+			p = within(p, s.Allowed[i])
+		}
 		logProbs = append(logProbs, math.Log(p[s.Tokens[position]]))
 		entropy := 0.0
 		for _, v := range p {
-			entropy -= v * math.Log(v)
+			if v > 0 {
+				entropy -= v * math.Log(v)
+			}
 		}
 		entropies = append(entropies, entropy)
 	}
 	return logProbs, entropies
+}
+
+// within is a distribution given that the token is in a set.
+func within(p []float64, allowed []uint64) []float64 {
+	q, sum := make([]float64, len(p)), 0.0
+	for i, v := range p {
+		if allowed[i/64]>>(i%64)&1 != 0 {
+			q[i] = v
+			sum += v
+		}
+	}
+	for i := range q {
+		q[i] /= sum
+	}
+	return q
 }

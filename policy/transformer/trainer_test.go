@@ -128,6 +128,9 @@ func TestSequencesAreChecked(t *testing.T) {
 		"first token trained": {Tokens: []int32{1, 2}, Train: []int32{0}},
 		"trained twice":       {Tokens: []int32{1, 2}, Train: []int32{1, 1}},
 		"beyond the end":      {Tokens: []int32{1, 2}, Train: []int32{2}},
+		"not allowed":         {Tokens: []int32{1, 2}, Train: []int32{1}, Allowed: [][]uint64{{1 << 1}}},
+		"too few sets":        {Tokens: []int32{1, 2}, Train: []int32{1}, Allowed: [][]uint64{}},
+		"short set":           {Tokens: []int32{1, 2}, Train: []int32{1}, Allowed: [][]uint64{{}}},
 	} {
 		if _, err := trainer.Forward([]Sequence{{Tokens: []int32{1, 2}}, s}); err == nil || !strings.Contains(err.Error(), "sequence 1: ") {
 			t.Errorf("%s: %v", name, err)
