@@ -3,6 +3,8 @@ package policy
 import (
 	"context"
 	"errors"
+
+	"github.com/lightswarm/lightswarm/policy/grammar"
 )
 
 // Sampling says how a token is drawn from the policy's distribution.
@@ -36,6 +38,8 @@ type Request struct {
 	Stop     []int32
 	Sampling Sampling
 	Key      SampleKey
+	// Grammar, if it is not nil, is what the completion has to be by: see Constrainer.
+	Grammar *grammar.Grammar
 }
 
 // Completion is what a session answered.
@@ -76,4 +80,16 @@ type Session interface {
 	// tokens before it; from is at least 1.
 	Score(ctx context.Context, tokens []int32, from int) ([]float32, error)
 	Close()
+}
+
+// Constrainer is a Session that can sample within a grammar. Only such a session is given a Request with one.
+//
+// Each token is then drawn from those that the grammar allows after the ones before it, in a room of as many tokens as
+// the completion may have: MaxTokens, or fewer where the model's context ends before. Temperature, top-k and top-p are
+// applied to what is left, and log-probs are those of the distribution that was drawn from.
+type Constrainer interface {
+	Session
+	// ScoreWithin is Score for a completion that begins at from and was sampled within a grammar, in this room. It fails
+	// if the grammar does not allow the completion.
+	ScoreWithin(ctx context.Context, tokens []int32, from int, g *grammar.Grammar, room int) ([]float32, error)
 }

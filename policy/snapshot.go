@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lightswarm/lightswarm/policy/chat"
+	"github.com/lightswarm/lightswarm/policy/grammar"
 	"github.com/lightswarm/lightswarm/policy/safetensors"
 	"github.com/lightswarm/lightswarm/policy/tokenizer"
 	"github.com/lightswarm/lightswarm/wire"
@@ -110,6 +111,16 @@ func (s *Snapshot) Digest() Digest {
 // VocabSize is the number of the model's token ids: at least the tokenizer's. The ids that the tokenizer lacks pad the
 // model's matrices. They have a probability like any other, so a policy may sample one; they stand for no text.
 func (s *Snapshot) VocabSize() int { return s.vocab }
+
+// Vocabulary is what the policy's tokens write, for grammars. It takes a moment: callers keep it.
+func (s *Snapshot) Vocabulary() *grammar.Vocabulary {
+	template, err := chat.NewTemplate(s.Template, s.Tokenizer)
+	if err != nil {
+		panic("policy: Vocabulary: a snapshot that New did not make: " + err.Error())
+	}
+	call, args, end := template.Marks()
+	return grammar.NewVocabulary(s.Tokenizer, s.VocabSize(), grammar.Marks{Call: call, Args: args, End: end})
+}
 
 // Bytes is the size of the weights.
 func (s *Snapshot) Bytes() int64 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/grammar"
 	"github.com/lightswarm/lightswarm/policy/transformer"
 )
 
@@ -16,10 +17,13 @@ func BenchmarkGenerate(b *testing.B) {
 		Hidden: 128, Layers: 4, Heads: 4, KVHeads: 4, HeadDim: 32, Intermediate: 352, Vocab: 265, Context: 256,
 		RopeTheta: 10000, NormEpsilon: 1e-6, TieEmbeddings: true,
 	}
+	// A string that takes all the room there is: each mask depends on what is left of it, which is the slowest case.
+	long := demand(b, grammar.Demand{Schema: []byte(`{"type":"string","minLength":39}`)})
 	for _, size := range []struct {
-		name   string
-		groups int
-	}{{"1call", 0}, {"8groups", 8}} {
+		name    string
+		groups  int
+		grammar *grammar.Grammar
+	}{{"1call", 0, nil}, {"8groups", 8, nil}, {"8groups within a grammar", 8, long}} {
 		b.Run(size.name, func(b *testing.B) {
 			_, session := open(b, Options{Threads: 1}, snapshot(b, small, 1))
 			members := 8
@@ -37,6 +41,9 @@ func BenchmarkGenerate(b *testing.B) {
 						all.Go(func() {
 							r := policy.Request{Prompt: prompt(60, int32(g)), MaxTokens: 40, Sampling: policy.Sampling{Temperature: 1}, Key: policy.SampleKey{byte(g), byte(m), round}}
 							r.Prompt[1] = int32(round) // a new task each round
+							if size.grammar != nil {
+								r.Grammar, r.Stop = size.grammar, []int32{8}
+							}
 							if _, err := session.Generate(context.Background(), r); err != nil {
 								b.Error(err)
 							}

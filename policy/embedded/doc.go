@@ -8,6 +8,8 @@
 //  2. The log-prob of a sampled token is that of the distribution that it was drawn from, after temperature, top-k and
 //     top-p. At temperature 1 without them it equals Score's and the trainer's, to the bit. A greedy token's is
 //     its log-prob at temperature 1 without top-k and top-p, since under "always the likeliest" it would say nothing.
+//     With a grammar the distribution is that of the tokens that it allows, before all of this; ScoreWithin and the
+//     trainer, given the same, agree to the bit.
 //  3. Token i of a completion is drawn with number i of the key's stream (package wire/draw) by inverting the
 //     cumulative distribution in the order of token ids.
 //

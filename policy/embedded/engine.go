@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/grammar"
 	"github.com/lightswarm/lightswarm/policy/transformer"
 )
 
@@ -55,6 +56,7 @@ var _ policy.Engine = (*Engine)(nil)
 type resident struct {
 	digest   policy.Digest
 	model    *transformer.Model
+	grammars func() *grammar.Cache
 	sessions int // guarded by the engine's mu
 
 	retired bool // the scheduler's: nothing of it is worth keeping
@@ -109,11 +111,21 @@ func (e *Engine) Load(ctx context.Context, s *policy.Snapshot) error {
 		return fmt.Errorf("load policy %s: engine: %w", digest.Short(), ErrClosed)
 	}
 	previous := e.current
-	e.current = &resident{digest: digest, model: model}
+	e.current = &resident{digest: digest, model: model, grammars: newGrammars(s)}
 	if previous != nil {
 		e.retireUnused(previous)
 	}
 	return nil
+}
+
+// maxGrammars bounds the grammars that are remembered for one policy.
+const maxGrammars = 16
+
+// newGrammars makes what a policy's grammars need with the first that there is.
+func newGrammars(s *policy.Snapshot) func() *grammar.Cache {
+	weightless := *s
+	weightless.Tensors = nil // they must not outlive the policy
+	return sync.OnceValue(func() *grammar.Cache { return grammar.NewCache(weightless.Vocabulary(), maxGrammars) })
 }
 
 func newModel(s *policy.Snapshot) (*transformer.Model, error) {
@@ -145,7 +157,7 @@ func (e *Engine) Open() (policy.Session, error) {
 		return nil, ErrNoPolicy
 	}
 	e.current.sessions++
-	return &Session{e, e.current.digest, e.current.model.Config(), e.current}, nil
+	return &Session{e, e.current.digest, e.current.model.Config(), e.current, e.current.grammars}, nil
 }
 
 // Close refuses new calls, waits for those that run or wait in line, and frees the engine. To end calls early, cancel

@@ -2,9 +2,11 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/grammar"
 	"github.com/lightswarm/lightswarm/policy/transformer"
 )
 
@@ -23,6 +25,9 @@ type call struct {
 	completion []int32
 	logProbs   []float32
 	finish     policy.FinishReason
+	// matcher, if it is not nil, says which tokens of the completion are allowed; of a call that scores, from the first
+	// that is scored on.
+	matcher *grammar.Matcher
 
 	done chan error // has room for the one result
 }
@@ -73,8 +78,15 @@ func (l *lane) take(logits []float32) {
 	if l.finished {
 		return
 	}
+	if c.matcher != nil {
+		transformer.Restrict(logits, c.matcher.Allowed())
+	}
 	if c.score {
 		target := c.tokens[c.reusable+1+len(c.logProbs)]
+		if c.matcher != nil && !c.matcher.Advance(target) {
+			l.err, l.finished = fmt.Errorf("%w: the grammar does not allow token %d, which is %d", ErrRequest, c.reusable+1+len(c.logProbs), target), true
+			return
+		}
 		logProb, err := l.sampler.logProb(logits, target)
 		c.logProbs = append(c.logProbs, logProb)
 		l.err, l.finished = err, err != nil || len(c.logProbs) == cap(c.logProbs)
@@ -84,6 +96,9 @@ func (l *lane) take(logits []float32) {
 	if err != nil {
 		l.err, l.finished = err, true
 		return
+	}
+	if c.matcher != nil {
+		c.matcher.Advance(token)
 	}
 	l.tokens = append(l.tokens, token)
 	c.completion = append(c.completion, token)

@@ -6,18 +6,20 @@ import (
 	"slices"
 
 	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/grammar"
 	"github.com/lightswarm/lightswarm/policy/transformer"
 )
 
-// Session is one pinned policy of an engine. It implements policy.Session.
+// Session is one pinned policy of an engine. It implements policy.Constrainer.
 type Session struct {
 	engine   *Engine
 	digest   policy.Digest
 	config   transformer.Config
 	resident *resident // guarded by engine.mu; nil after Close
+	grammars func() *grammar.Cache
 }
 
-var _ policy.Session = (*Session)(nil)
+var _ policy.Constrainer = (*Session)(nil)
 
 // Policy is the digest of the pinned policy.
 func (s *Session) Policy() policy.Digest { return s.digest }
@@ -43,6 +45,9 @@ func (s *Session) Generate(ctx context.Context, r policy.Request) (policy.Comple
 	r.Prompt, r.Stop = slices.Clone(r.Prompt), slices.Clone(r.Stop)
 	c := &call{ctx: ctx, request: r, tokens: r.Prompt, reusable: len(r.Prompt) - 1}
 	c.room = min(r.MaxTokens, s.config.Context-len(r.Prompt))
+	if r.Grammar != nil {
+		c.matcher = s.grammars().Automaton(r.Grammar).NewMatcher(c.room)
+	}
 	if err := s.do(c); err != nil {
 		return policy.Completion{}, fmt.Errorf("generate: %w", err)
 	}
@@ -51,13 +56,23 @@ func (s *Session) Generate(ctx context.Context, r policy.Request) (policy.Comple
 
 // Score returns the log-probs of tokens[from:]. It fails like Generate.
 func (s *Session) Score(ctx context.Context, tokens []int32, from int) ([]float32, error) {
+	return s.score(ctx, tokens, from, nil)
+}
+
+// ScoreWithin implements policy.Constrainer. It fails like Generate, and with ErrRequest for a completion that the grammar
+// does not allow.
+func (s *Session) ScoreWithin(ctx context.Context, tokens []int32, from int, g *grammar.Grammar, room int) ([]float32, error) {
+	return s.score(ctx, tokens, from, s.grammars().Automaton(g).NewMatcher(room))
+}
+
+func (s *Session) score(ctx context.Context, tokens []int32, from int, m *grammar.Matcher) ([]float32, error) {
 	if err := s.checkScore(tokens, from); err != nil {
 		return nil, fmt.Errorf("score: %w", err)
 	}
 	if from == len(tokens) {
 		return []float32{}, nil
 	}
-	c := &call{ctx: ctx, score: true, tokens: slices.Clone(tokens), reusable: from - 1}
+	c := &call{ctx: ctx, score: true, tokens: slices.Clone(tokens), reusable: from - 1, matcher: m}
 	c.logProbs = make([]float32, 0, len(tokens)-from)
 	if err := s.do(c); err != nil {
 		return nil, fmt.Errorf("score: %w", err)
@@ -71,6 +86,9 @@ func (s *Session) checkGenerate(r policy.Request) error {
 	}
 	if err := checkSampling(r.Sampling); err != nil {
 		return err
+	}
+	if r.Grammar != nil && !slices.Contains(r.Stop, s.grammars().Vocabulary().End()) {
+		return fmt.Errorf("%w: the token that ends what the grammar describes does not stop the completion", ErrRequest)
 	}
 	if len(r.Prompt) >= s.config.Context {
 		return fmt.Errorf("%w: %d tokens in a context of %d", policy.ErrPromptTooLong, len(r.Prompt), s.config.Context)
