@@ -75,6 +75,8 @@ const (
 	MaxCallsPerRollout = 64
 	// MaxTokensPerCall bounds a call's prompt, and its completion.
 	MaxTokensPerCall = 1 << 15
+	// MaxGrammarBytes bounds a call's grammar.
+	MaxGrammarBytes = 16 << 10
 	// MaxComponents bounds the named parts of a rollout's reward.
 	MaxComponents = 32
 	// MaxComponentName bounds the name of one of them.

@@ -99,6 +99,9 @@ type Call struct {
 	LogProbs []float32
 	// Finish is why the completion ended, in the numbers of policy.FinishReason.
 	Finish uint8
+	// Grammar is what the completion was sampled within, in the encoding of package policy/grammar; empty for none. Then
+	// the distribution that it was sampled from has only the tokens that the grammar allows.
+	Grammar string
 	// Reward is an intermediate reward, or nil.
 	Reward *float32
 }
@@ -233,6 +236,8 @@ func (c *Call) validate() string {
 		return "must not have negative token ids"
 	case slices.ContainsFunc(c.LogProbs, infinite):
 		return "must have finite log-probs"
+	case len(c.Grammar) > wire.MaxGrammarBytes:
+		return fmt.Sprintf("must have a grammar of at most %d bytes", wire.MaxGrammarBytes)
 	case c.Reward != nil && !finite(*c.Reward):
 		return "must have a finite reward"
 	}

@@ -81,6 +81,7 @@ func anyCall(logProb *rapid.Generator[float32]) *rapid.Generator[Call] {
 			Prompt:     rapid.SliceOfN(token, 1, 8).Draw(t, "prompt"),
 			Completion: rapid.SliceOfN(token, 0, 8).Draw(t, "completion"),
 			Finish:     rapid.Uint8().Draw(t, "finish"),
+			Grammar:    rapid.SampledFrom([]string{"", "", "\x01", "\x01\x00\xff"}).Draw(t, "grammar"),
 		}
 		c.LogProbs = rapid.SliceOfN(logProb, len(c.Completion), len(c.Completion)).Draw(t, "log-probs")
 		if rapid.Bool().Draw(t, "rewarded") {
@@ -210,10 +211,14 @@ func TestGolden(t *testing.T) {
 	reward := float32(0.25)
 	inexact.Rollouts[1].Calls[1].Reward = &reward
 	inexact.Rollouts[2] = Rollout{Member: 2, Task: inexact.Rollouts[0].Task, Outcome: OutcomeTimeout}
+	grammars := constrain(newGenerator(4, 0.6).group(4))
 	evaluation.Purpose, evaluation.Peer, evaluation.Split = wire.PurposeEvaluateGreedy, "", wire.SplitValidation
-	for name, b := range map[string]*Bundle{"exact": exact, "inexact": inexact, "evaluation": evaluation} {
+	for name, b := range map[string]*Bundle{"exact": exact, "inexact": inexact, "evaluation": evaluation, "grammars": grammars} {
 		t.Run(name, func(t *testing.T) {
 			file := "testdata/golden/" + name + ".bundle"
+			if encoded, err := Encode(b); err != nil || encoded[len(magic)] != map[bool]byte{true: majorGrammars, false: majorPlain}[name == "grammars"] {
+				t.Fatalf("it is written for other readers (%v)", err)
+			}
 			if *update {
 				data, err := Encode(b)
 				if err != nil {

@@ -34,8 +34,19 @@ const (
 	colPromptTokens
 	colCompletionTokens
 	colLogProbClass
+	// Those of files of major 2:
+	colGrammars
+	colGrammar
 	columns // how many there are
 )
+
+// columnsOf is how many columns a file of a major has.
+func columnsOf(m byte) int {
+	if m == majorPlain {
+		return colGrammars
+	}
+	return columns
+}
 
 // column is a growing list of unsigned varints, or of bytes.
 type column []byte
@@ -112,7 +123,7 @@ func (c *cursor) getFloat() float32 {
 func (c *cursor) getString(limit int) string { return string(c.take(c.get(uint64(limit)))) }
 
 // joinColumns concatenates columns, each behind its length.
-func joinColumns(cols *[columns]column) []byte {
+func joinColumns(cols []column) []byte {
 	var out column
 	for _, c := range cols {
 		out.put(uint64(len(c)))
@@ -121,12 +132,12 @@ func joinColumns(cols *[columns]column) []byte {
 	return out
 }
 
-// splitColumns undoes joinColumns without copying. Columns after those that this build knows are left unread: a
-// newer minor may add some.
-func splitColumns(body []byte) (*[columns]cursor, error) {
+// splitColumns undoes joinColumns for n columns without copying; the others are empty. Columns after those that this
+// build knows are left unread: a newer minor may add some.
+func splitColumns(body []byte, n int) (*[columns]cursor, error) {
 	all := cursor{rest: body}
 	var cols [columns]cursor
-	for i := range cols {
+	for i := range n {
 		cols[i].rest = all.take(all.get(wire.MaxBundleDecodedBytes))
 	}
 	return &cols, all.err

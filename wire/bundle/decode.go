@@ -55,6 +55,7 @@ func Decode(data []byte, lim Limits) (*Bundle, error) {
 // by one goroutine.
 type Reader struct {
 	header   Bundle
+	major    byte
 	form     form
 	rollouts int // how many there are
 	tokens   int // how many more are allowed
@@ -65,6 +66,7 @@ type Reader struct {
 	agents     []string
 	components [][]string
 	floats     []float32
+	grammars   []string
 
 	done []Rollout // decoded so far; later ones refer to them
 	err  error     // what Next returns from now on
@@ -92,12 +94,13 @@ func NewReader(src io.Reader, lim Limits) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	cols, err := splitColumns(body)
+	cols, err := splitColumns(body, columnsOf(h.major))
 	if err != nil {
 		return nil, err
 	}
 	r := &Reader{
 		header:   h.bundle,
+		major:    h.major,
 		form:     h.form,
 		rollouts: h.rollouts,
 		tokens:   lim.Tokens,
@@ -201,6 +204,13 @@ func (r *Reader) readTables() {
 	}
 	for floats := &r.cols[colFloats]; len(floats.rest) > 0; {
 		r.floats = append(r.floats, floats.getFloat())
+	}
+	for grammars := &r.cols[colGrammars]; len(grammars.rest) > 0; {
+		g := grammars.getString(wire.MaxGrammarBytes)
+		if g == "" || len(r.grammars) == r.rollouts*wire.MaxCallsPerRollout {
+			grammars.fail(malformed("a grammar is empty, or there are more than calls"))
+		}
+		r.grammars = append(r.grammars, g)
 	}
 }
 

@@ -25,6 +25,15 @@ func (r *Reader) call(calls []Call) (Call, error) {
 		reward := r.floatAt(colCallReward, i-1)
 		c.Reward = &reward
 	}
+	if r.major >= majorGrammars {
+		i := r.cols[colGrammar].get(math.MaxUint32)
+		if i > uint64(len(r.grammars)) {
+			return Call{}, malformed("a grammar is not in the table")
+		}
+		if i > 0 {
+			c.Grammar = r.grammars[i-1]
+		}
+	}
 	var err error
 	if c.Prompt, err = r.prompt(calls); err != nil {
 		return Call{}, err

@@ -66,7 +66,7 @@ func trainDictionary(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Spread the history over the whole recording, from an untrained to a trained policy.
-		if body := joinColumns(&e.cols); i*historyGroups/len(training) != (i+1)*historyGroups/len(training) {
+		if body := joinColumns(e.columns()); i*historyGroups/len(training) != (i+1)*historyGroups/len(training) {
 			history = append(history, body...)
 		} else {
 			contents = append(contents, body)

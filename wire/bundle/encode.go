@@ -22,12 +22,12 @@ func encodeWith(z *zstd.Encoder, b *Bundle) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := joinColumns(&e.cols)
+	body := joinColumns(e.columns())
 	if len(body) > wire.MaxBundleDecodedBytes {
 		return nil, tooLarge("bytes of columns are", len(body), wire.MaxBundleDecodedBytes)
 	}
 	frame := z.EncodeAll(body, nil)
-	out := appendHeader(nil, b, e.form, len(frame))
+	out := appendHeader(nil, e.major(), b, e.form, len(frame))
 	out = append(append(out, frame...), e.raw.bytes()...)
 	if len(out) > wire.MaxBundleBytes {
 		return nil, tooLarge("bytes are", len(out), wire.MaxBundleBytes)
@@ -43,7 +43,19 @@ type columnEncoder struct {
 	agents     table[string]
 	components table[string] // lists of names, each joined by zero bytes
 	floats     table[uint32] // bits of distinct float32
+	grammars   table[string]
 }
+
+// major is the oldest that says all that there is to say.
+func (e *columnEncoder) major() byte {
+	if len(e.grammars.values) > 0 {
+		return majorGrammars
+	}
+	return majorPlain
+}
+
+// columns are those of the file's major.
+func (e *columnEncoder) columns() []column { return e.cols[:columnsOf(e.major())] }
 
 func encodeColumns(b *Bundle) (*columnEncoder, error) {
 	if err := b.Validate(); err != nil {
@@ -65,6 +77,9 @@ func encodeColumns(b *Bundle) (*columnEncoder, error) {
 	}
 	if len(e.agents.values) > wire.MaxAgents {
 		return nil, invalid("rollouts", fmt.Sprintf("name %d agents; at most %d are allowed", len(e.agents.values), wire.MaxAgents))
+	}
+	for _, g := range e.grammars.values {
+		e.cols[colGrammars].putString(g)
 	}
 	e.names()
 	for _, v := range e.floats.values {
@@ -111,6 +126,11 @@ func (e *columnEncoder) call(rollouts []Rollout, calls []Call, c *Call) {
 		reward = e.float(*c.Reward) + 1
 	}
 	e.cols[colCallReward].put(reward)
+	grammar := uint64(0)
+	if c.Grammar != "" {
+		grammar = e.grammars.index(c.Grammar) + 1
+	}
+	e.cols[colGrammar].put(grammar)
 
 	source, shared := promptSource(rollouts, calls, c.Prompt)
 	cut := 0

@@ -11,9 +11,13 @@ import (
 const (
 	// magic starts every bundle file.
 	magic = "LSWB"
-	// major changes when an older reader would misread; minor when it would only miss something.
-	major = 1
-	minor = 0
+	// A file's major changes when an older reader would misread it; its minor when the reader would only miss something.
+	// A reader that does not know grammars would take log-probs for those of the whole vocabulary, so a bundle that has
+	// some is of a major of its own. All others are still written for every reader.
+	majorPlain    = 1
+	majorGrammars = 2
+	major         = majorGrammars // the newest
+	minor         = 0
 	// maxHeaderBytes bounds the header. That of this minor has at most 170 bytes; newer minors may append.
 	maxHeaderBytes = 1 << 10
 )
@@ -21,6 +25,7 @@ const (
 // header is what a file says before its columns, in plain bytes: the bundle's identity, which does not compress, and
 // the sizes of what follows.
 type header struct {
+	major        byte
 	bundle       Bundle // network, environment, policy, purpose, peer and counter
 	form         form
 	rollouts     int
@@ -28,7 +33,7 @@ type header struct {
 }
 
 // appendHeader writes the file's start: magic, major, minor, the header's length in two bytes, the header.
-func appendHeader(dst []byte, b *Bundle, f form, columnsBytes int) []byte {
+func appendHeader(dst []byte, m byte, b *Bundle, f form, columnsBytes int) []byte {
 	network, environment := b.Network.Digest(), b.Environment.Digest()
 	var h column
 	h = append(h, network[:]...)
@@ -44,7 +49,7 @@ func appendHeader(dst []byte, b *Bundle, f form, columnsBytes int) []byte {
 	h.put(uint64(columnsBytes))
 
 	dst = append(dst, magic...)
-	dst = append(dst, major, minor)
+	dst = append(dst, m, minor)
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(h)))
 	return append(dst, h...)
 }
@@ -62,7 +67,7 @@ func readHeader(r *boundedReader) (*header, error) {
 	case m > major:
 		return nil, fmt.Errorf("bundle: %w: it has format %d and this program reads up to %d; upgrade lightswarm on this machine",
 			wire.ErrNewerMajor, m, major)
-	case m < major:
+	case m < majorPlain:
 		return nil, malformed("its format was never published")
 	}
 	length := int(binary.LittleEndian.Uint16(start[len(magic)+2:]))
@@ -74,7 +79,7 @@ func readHeader(r *boundedReader) (*header, error) {
 		return nil, err
 	}
 	c := &cursor{rest: raw}
-	h := &header{bundle: Bundle{
+	h := &header{major: start[len(magic)], bundle: Bundle{
 		Network:      wire.NewCID(digest(c)),
 		Environment:  wire.NewCID(digest(c)),
 		PolicyDigest: digest(c),

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -27,14 +28,14 @@ func forge(t *testing.T, b *Bundle, rollouts int, change func(cols *[columns]col
 	if change != nil {
 		change(&e.cols)
 	}
-	body := joinColumns(&e.cols)
+	body := joinColumns(e.columns())
 	packed := encoder().EncodeAll(body, nil)
 	if frame != nil {
 		packed = frame(body)
 	}
 	shaped := *b
 	shaped.Rollouts = make([]Rollout, rollouts)
-	return append(append(appendHeader(nil, &shaped, e.form, len(packed)), packed...), e.raw.bytes()...)
+	return append(append(appendHeader(nil, e.major(), &shaped, e.form, len(packed)), packed...), e.raw.bytes()...)
 }
 
 // allocated returns how many bytes f allocates.
@@ -118,7 +119,7 @@ func TestBombsAreRefusedBeforeTheyAllocate(t *testing.T) {
 }
 
 func TestEveryBrokenReferenceIsRefused(t *testing.T) {
-	b := newGenerator(6, 0).group(2)
+	b := constrain(newGenerator(6, 0).group(2))
 	for name, change := range map[string]func(cols *[columns]column){
 		"copy of a later rollout":    func(c *[columns]column) { c[colCopy][0] = 1 },
 		"agent not in the table":     func(c *[columns]column) { c[colAgent][0] = 1 },
@@ -137,6 +138,15 @@ func TestEveryBrokenReferenceIsRefused(t *testing.T) {
 		"an impossible class":        func(c *[columns]column) { c[colLogProbClass][0] = maxGridClass + 1 },
 		"half a float":               func(c *[columns]column) { c[colFloats] = append(c[colFloats], 0) },
 		"an empty column":            func(c *[columns]column) { c[colMember] = nil },
+		"grammar not in the table":   func(c *[columns]column) { c[colGrammar][0] = 3 },
+		"an empty grammar":           func(c *[columns]column) { c[colGrammars].putString("") },
+		"a long grammar":             func(c *[columns]column) { c[colGrammars].putString(strings.Repeat("x", wire.MaxGrammarBytes+1)) },
+		"more grammars than calls": func(c *[columns]column) {
+			for range 2 * wire.MaxCallsPerRollout {
+				c[colGrammars].putString("x")
+			}
+		},
+		"half a grammar": func(c *[columns]column) { c[colGrammars] = append(c[colGrammars], 9) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Decode(forge(t, b, 2, change, nil), Limits{}); !errors.Is(err, wire.ErrMalformed) {
@@ -195,9 +205,9 @@ func TestFutureAndForeignFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := append(joinColumns(&e.cols), 3, 'n', 'e', 'w')
+	body := append(joinColumns(e.columns()), 3, 'n', 'e', 'w')
 	frame := encoder().EncodeAll(body, nil)
-	minor := appendHeader(nil, b, e.form, len(frame))
+	minor := appendHeader(nil, e.major(), b, e.form, len(frame))
 	minor = append(minor, "extra"...)
 	at := minor[len(magic)+2:]
 	binary.LittleEndian.PutUint16(at, binary.LittleEndian.Uint16(at)+5)
@@ -244,11 +254,15 @@ func FuzzDecode(f *testing.F) {
 // FuzzColumns reaches what the compressor hides from FuzzDecode.
 func FuzzColumns(f *testing.F) {
 	for seed := range uint64(4) {
-		e, err := encodeColumns(newGenerator(seed, 0.4).group(3))
+		b := newGenerator(seed, 0.4).group(3)
+		if seed == 3 {
+			constrain(b)
+		}
+		e, err := encodeColumns(b)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(joinColumns(&e.cols), e.raw.bytes(), uint8(3))
+		f.Add(joinColumns(e.columns()), e.raw.bytes(), uint8(3))
 	}
 	limits := Limits{Bytes: 1 << 16, DecodedBytes: 1 << 16, Tokens: 1 << 16, Rollouts: 16}
 	b := newGenerator(1, 0).group(1)
@@ -256,8 +270,10 @@ func FuzzColumns(f *testing.F) {
 		shaped := *b
 		shaped.Rollouts = make([]Rollout, rollouts)
 		frame := encoder().EncodeAll(body, nil)
-		checkDecoder(t, append(append(appendHeader(nil, &shaped, formGrid, len(frame)), frame...), raw...), limits)
-		checkDecoder(t, append(append(appendHeader(nil, &shaped, formFloat32, len(frame)), frame...), raw...), limits)
+		for _, m := range []byte{majorPlain, majorGrammars} {
+			checkDecoder(t, append(append(appendHeader(nil, m, &shaped, formGrid, len(frame)), frame...), raw...), limits)
+			checkDecoder(t, append(append(appendHeader(nil, m, &shaped, formFloat32, len(frame)), frame...), raw...), limits)
+		}
 	})
 }
 

@@ -45,6 +45,7 @@ type call struct {
 	LogProbs   []float32 `json:"log_probs"`
 	Finish     uint8     `json:"finish"`
 	Reward     *float32  `json:"reward,omitempty"`
+	Grammar    []byte    `json:"grammar,omitempty"`
 }
 
 func groupOf(b *bundle.Bundle) group {
@@ -72,7 +73,7 @@ func groupOf(b *bundle.Bundle) group {
 			out.Components[c.Name] = c.Value
 		}
 		for _, c := range r.Calls {
-			out.Calls = append(out.Calls, call(c))
+			out.Calls = append(out.Calls, call{c.Agent, c.Prompt, c.Completion, c.LogProbs, c.Finish, c.Reward, []byte(c.Grammar)})
 		}
 		g.Rollouts = append(g.Rollouts, out)
 	}
