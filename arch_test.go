@@ -46,7 +46,7 @@ var layers = map[string]string{
 	"rollout/env/pack":       "wire rollout/env rollout/env/wasm rollout/env/wasm/meter",
 	"rollout/env/wasm":       "wire policy/chat rollout/env rollout/env/wasm/meter | rollout rollout/agent rollout/env/drivertest rollout/env/pack policy wire/bundle",
 	"rollout/env/wasm/meter": "",
-	"learner":                "durable wire wire/bundle wire/draw policy policy/safetensors policy/transformer learner/... | policy/base policy/chat policy/tokenizer policy/embedded virtualtime",
+	"learner":                "durable wire wire/bundle wire/draw policy policy/grammar policy/safetensors policy/transformer learner/... | policy/base policy/chat policy/tokenizer policy/embedded virtualtime",
 	"learner/credit":         "",
 	"learner/advantage":      "",
 	"learner/loss":           "policy/kernel",

@@ -27,8 +27,9 @@ func (r *Rules) Check(a *wire.SignedAnnouncement, b *bundle.Bundle) Verdict {
 		return Verdict{WrongSampling, fmt.Sprintf("%+v with at most %d tokens, the rules are %+v with at most %d",
 			b.Sampling, b.MaxCompletionTokens, want, r.Charter.Rollout.MaxCompletionTokens)}
 	}
+	g := newGrammars(r.Vocabulary)
 	for i := range b.Rollouts {
-		if v := r.checkRollout(b, &b.Rollouts[i]); !v.Accepted() {
+		if v := r.checkRollout(b, &b.Rollouts[i], g); !v.Accepted() {
 			v.Detail = fmt.Sprintf("rollout %d: %s", i, v.Detail)
 			return v
 		}
@@ -89,12 +90,16 @@ func (r *Rules) checkGroup(b *bundle.Bundle) Verdict {
 	return Verdict{Reason: Admitted}
 }
 
-func (r *Rules) checkRollout(b *bundle.Bundle, rollout *bundle.Rollout) Verdict {
+func (r *Rules) checkRollout(b *bundle.Bundle, rollout *bundle.Rollout, g *grammars) Verdict {
 	if n, limit := len(rollout.Calls), int(r.Charter.Rollout.MaxCalls); n > limit {
 		return Verdict{TooManyCalls, fmt.Sprintf("%d calls, at most %d", n, limit)}
 	}
 	for i := range rollout.Calls {
-		if v := r.checkCall(b, &rollout.Calls[i]); !v.Accepted() {
+		v := r.checkCall(b, &rollout.Calls[i])
+		if v.Accepted() {
+			v = g.check(&rollout.Calls[i], r.room(b, &rollout.Calls[i]))
+		}
+		if !v.Accepted() {
 			v.Detail = fmt.Sprintf("call %d: %s", i, v.Detail)
 			return v
 		}

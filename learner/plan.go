@@ -172,6 +172,8 @@ func (m *minibatch) add(rules *Rules, s scored, baseline advantage.Baseline) {
 				LogProbs:   c.LogProbs,
 				Advantage:  baseline.Of(s.returns[i][j]),
 				Train:      rules.trains(s.group.bundle.Environment, c.Agent),
+				Grammar:    c.Grammar,
+				Room:       rules.room(s.group.bundle, &r.Calls[j]),
 			}
 		}
 		length := 0

@@ -66,6 +66,9 @@ const (
 	LogProbRange Reason = "log_prob_range"
 	// WrongFinish: a completion does not end as its finish reason says.
 	WrongFinish Reason = "wrong_finish"
+	// WrongGrammar: a completion is not one that the call's grammar allows, the grammar is none, or following the
+	// bundle's grammars takes more work than a learner does for one bundle.
+	WrongGrammar Reason = "wrong_grammar"
 	// RewardRange: a rollout's reward, a call's, or the sum of them is outside the environment's range.
 	RewardRange Reason = "reward_range"
 )

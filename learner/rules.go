@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/grammar"
 	"github.com/lightswarm/lightswarm/wire"
+	"github.com/lightswarm/lightswarm/wire/bundle"
 )
 
 // Rules are what a bundle is checked against. They do not change while a learner runs.
@@ -20,6 +22,8 @@ type Rules struct {
 	// completion.
 	Vocab, Context int
 	Stop           []int32
+	// Vocabulary is what the model's tokens write.
+	Vocabulary *grammar.Vocabulary
 	// Manifests are those of the charter's environments that the learner knows. Rewards of others need only be
 	// finite, and all their agents are trained.
 	Manifests map[wire.CID]wire.EnvironmentManifest
@@ -33,14 +37,20 @@ func NewRules(c wire.SignedCharter, base *policy.Snapshot, context int, manifest
 			c.Name, s.Temperature, s.TopK, s.TopP)
 	}
 	return Rules{
-		Network:   c.ID,
-		Charter:   &c.Charter,
-		MaxLag:    uint64(c.Rollout.MaxLag),
-		Vocab:     base.VocabSize(),
-		Context:   context,
-		Stop:      base.Generation.Stop,
-		Manifests: manifests,
+		Network:    c.ID,
+		Charter:    &c.Charter,
+		MaxLag:     uint64(c.Rollout.MaxLag),
+		Vocab:      base.VocabSize(),
+		Context:    context,
+		Stop:       base.Generation.Stop,
+		Vocabulary: base.Vocabulary(),
+		Manifests:  manifests,
 	}, nil
+}
+
+// room is how many tokens a call's completion might have had.
+func (r *Rules) room(b *bundle.Bundle, c *bundle.Call) int {
+	return min(int(b.MaxCompletionTokens), r.Context-len(c.Prompt))
 }
 
 // environment returns the environment's reference in the charter.

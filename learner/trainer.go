@@ -5,6 +5,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/learner/row"
 	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/grammar"
 	"github.com/lightswarm/lightswarm/policy/transformer"
 )
 
@@ -15,7 +16,8 @@ type Trainer interface {
 	Context() int
 	// Accumulate adds to the gradient what rows contribute. It calls loss once for each row, at any time but never
 	// twice at once, with the log-probs of the row's Positions at temperature 1 and the entropies there; loss fills
-	// gradient, zero at first, with its derivatives by the log-probs.
+	// gradient, zero at first, with its derivatives by the log-probs. For tokens of the row's Grammars all of this is of
+	// the distribution over what the grammar allows.
 	Accumulate(rows []row.Row, loss func(i int, logProbs, entropies, gradient []float32)) error
 	// Step updates the weights with the accumulated gradient, clears that, and returns its norm before clipping. When
 	// the norm is not finite the weights stay as they are.
@@ -29,7 +31,10 @@ type Trainer interface {
 }
 
 // Embedded is the Trainer of the embedded engine.
-type Embedded struct{ trainer *transformer.Trainer }
+type Embedded struct {
+	trainer  *transformer.Trainer
+	grammars *grammar.Cache
+}
 
 var _ Trainer = Embedded{}
 
@@ -43,7 +48,10 @@ func NewEmbedded(base *policy.Snapshot, workers int) (Embedded, error) {
 	if err != nil {
 		return Embedded{}, fmt.Errorf("base policy: %w", err)
 	}
-	return Embedded{transformer.NewTrainer(parameters, transformer.Options{Workers: workers})}, nil
+	return Embedded{
+		transformer.NewTrainer(parameters, transformer.Options{Workers: workers}),
+		grammar.NewCache(base.Vocabulary(), keptGrammars),
+	}, nil
 }
 
 // Context implements Trainer.
@@ -53,7 +61,11 @@ func (e Embedded) Context() int { return e.trainer.Config().Context }
 func (e Embedded) Accumulate(rows []row.Row, loss func(i int, logProbs, entropies, gradient []float32)) error {
 	batch := make([]transformer.Sequence, len(rows))
 	for i, r := range rows {
-		batch[i] = transformer.Sequence{Tokens: r.Tokens, Train: r.Positions}
+		sets, err := allowed(e.grammars, &r)
+		if err != nil {
+			return fmt.Errorf("row %d: %w", i, err)
+		}
+		batch[i] = transformer.Sequence{Tokens: r.Tokens, Train: r.Positions, Allowed: sets}
 	}
 	return e.trainer.Accumulate(batch, loss)
 }

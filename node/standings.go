@@ -33,7 +33,7 @@ func atFault(r learner.Reason) bool {
 	case learner.WrongNetwork, learner.UnknownEnvironment, learner.PolicyMismatch, learner.CounterReused, learner.WrongDraw,
 		learner.Malformed, learner.AnnouncementMismatch, learner.WrongGroup, learner.WrongSampling, learner.TooManyCalls,
 		learner.CompletionLength, learner.ContextLength, learner.TokenRange, learner.LogProbRange, learner.WrongFinish,
-		learner.RewardRange:
+		learner.WrongGrammar, learner.RewardRange:
 		return true
 	default:
 		return false

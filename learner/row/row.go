@@ -19,6 +19,10 @@ type Call struct {
 	Advantage float64
 	// Train says whether the completion is trained on. A call that is not may still be another's context.
 	Train bool
+	// Grammar is what the completion was sampled within, encoded, and Room how many tokens it might have had; empty for
+	// none.
+	Grammar string
+	Room    int
 }
 
 // Row is one sequence. The slices Positions, LogProbs and Advantages run parallel.
@@ -30,6 +34,16 @@ type Row struct {
 	LogProbs []float32
 	// Advantages are theirs.
 	Advantages []float64
+	// Grammars are the completions among them that were sampled within one, in order.
+	Grammars []Grammar
+}
+
+// Grammar is what a completion was sampled within: Tokens of the trained tokens from From on, which is an index into
+// Positions. The completion is the tokens at these positions, all of it.
+type Grammar struct {
+	Encoded      string
+	Room         int
+	From, Tokens int
 }
 
 // Merge lays out the calls of one rollout, in the order in which they were made. Each trained token is in exactly one
@@ -61,6 +75,9 @@ func (r *Row) extend(c Call) {
 	r.Tokens = append(r.Tokens, c.Completion...)
 	if !c.Train {
 		return
+	}
+	if c.Grammar != "" && len(c.Completion) > 0 {
+		r.Grammars = append(r.Grammars, Grammar{c.Grammar, c.Room, len(r.Positions), len(c.Completion)})
 	}
 	for i := range c.Completion {
 		r.Positions = append(r.Positions, int32(start+i))

@@ -21,6 +21,11 @@ func call(prompt, completion []int32, advantage float64) row.Call {
 	}
 }
 
+func within(c row.Call, grammar string) row.Call {
+	c.Grammar, c.Room = grammar, 9
+	return c
+}
+
 func TestMerge(t *testing.T) {
 	untrained := call([]int32{1, 2}, []int32{3}, 1)
 	untrained.Train = false
@@ -65,6 +70,13 @@ func TestMerge(t *testing.T) {
 		{"an untrained call is context only", []row.Call{untrained, call([]int32{1, 2, 3}, []int32{4}, 1)}, []row.Row{
 			{Tokens: []int32{1, 2, 3, 4}, Positions: []int32{3}, LogProbs: make([]float32, 1), Advantages: []float64{1}},
 		}},
+		{"grammars", []row.Call{
+			within(call([]int32{1}, []int32{2, 3}, 1), "g"), call([]int32{1, 2, 3}, []int32{4}, 1),
+			within(untrained, "g"), within(call([]int32{1, 2, 3, 4, 5}, []int32{6}, 1), "h"),
+		}, []row.Row{{
+			Tokens: []int32{1, 2, 3, 4, 5, 6}, Positions: []int32{1, 2, 3, 5}, LogProbs: make([]float32, 4), Advantages: []float64{1, 1, 1, 1},
+			Grammars: []row.Grammar{{Encoded: "g", Room: 9, From: 0, Tokens: 2}, {Encoded: "h", Room: 9, From: 3, Tokens: 1}},
+		}}},
 		{"an untrained call alone is left out", []row.Call{untrained}, nil},
 	}
 	for _, tt := range tests {
