@@ -52,12 +52,16 @@ func (r *recorder) Complete(ctx context.Context, q agent.Request) (agent.Reply, 
 	if err != nil {
 		return agent.Reply{}, err
 	}
+	if _, can := r.policy.Session.(policy.Constrainer); !can {
+		q.Grammar = nil
+	}
 	completion, err := r.policy.Session.Generate(ctx, policy.Request{
 		Prompt:    prompt,
 		MaxTokens: r.maxTokens,
 		Stop:      r.policy.Stop,
 		Sampling:  r.sampling,
 		Key:       r.key(uint32(number)),
+		Grammar:   q.Grammar,
 	})
 	switch {
 	case errors.Is(err, policy.ErrPromptTooLong):
@@ -68,13 +72,17 @@ func (r *recorder) Complete(ctx context.Context, q agent.Request) (agent.Reply, 
 		r.end(number, slot{err: err})
 		return agent.Reply{}, err
 	}
-	r.end(number, slot{taken: true, call: &bundle.Call{
+	call := &bundle.Call{
 		Agent:      q.Agent,
 		Prompt:     prompt,
 		Completion: completion.Tokens,
 		LogProbs:   completion.LogProbs,
 		Finish:     uint8(completion.Finish),
-	}})
+	}
+	if q.Grammar != nil {
+		call.Grammar = q.Grammar.Bytes()
+	}
+	r.end(number, slot{taken: true, call: call})
 	return r.reply(q, number, prompt, completion)
 }
 
@@ -161,6 +169,8 @@ func (r *recorder) reply(q agent.Request, number int, prompt []int32, c policy.C
 		Prompt:   prompt,
 		LogProbs: c.LogProbs,
 		Pieces:   r.policy.Template.Pieces(c.Tokens),
+
+		Constrained: q.Grammar != nil,
 	}
 	if len(q.Prompt) > 0 || q.Text != "" {
 		reply.Message = continuation(reply, c.Finish)

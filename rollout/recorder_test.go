@@ -13,6 +13,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/chat"
+	"github.com/lightswarm/lightswarm/policy/grammar"
 	"github.com/lightswarm/lightswarm/rollout/agent"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/wire/bundle"
@@ -222,5 +223,28 @@ func TestReplies(t *testing.T) {
 				t.Errorf("recorded %+v", calls)
 			}
 		})
+	}
+}
+
+// A session that cannot sample within a grammar is not given one, and the agent is told.
+func TestGrammarsNeedAnEngine(t *testing.T) {
+	g, err := grammar.Compile(grammar.Demand{Object: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := testRecorder(&fakeSession{behave: func(r policy.Request) (chat.Message, error) {
+		if r.Grammar != nil {
+			t.Error("the session got a grammar")
+		}
+		return text("no object"), nil
+	}})
+	q := ask("hi")
+	q.Grammar = g
+	reply, err := r.Complete(t.Context(), q)
+	if err != nil || reply.Constrained {
+		t.Errorf("constrained: %v, %v", reply.Constrained, err)
+	}
+	if calls, err := r.finish(); err != nil || calls[0].Grammar != "" {
+		t.Errorf("recorded: %+v, %v", calls, err)
 	}
 }

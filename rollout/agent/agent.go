@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lightswarm/lightswarm/policy/chat"
+	"github.com/lightswarm/lightswarm/policy/grammar"
 	"github.com/lightswarm/lightswarm/rollout/env"
 )
 
@@ -20,6 +21,9 @@ type Request struct {
 	// it, without a chat template around it.
 	Prompt []int32
 	Text   string
+	// Grammar, if it is not nil, is what the completion has to be by. Where the engine cannot sample within one it is left
+	// out: see Reply.
+	Grammar *grammar.Grammar
 }
 
 // Reply is what the policy made of a call.
@@ -33,6 +37,8 @@ type Reply struct {
 	Prompt   []int32
 	LogProbs []float32
 	Pieces   []string
+	// Constrained says that the completion was sampled within the request's Grammar.
+	Constrained bool
 }
 
 // LLM answers an agent's calls. It is safe for concurrent use: calls are numbered in the order in which they begin,

@@ -63,6 +63,7 @@ func (chatCompletions) decode(body []byte) (*request, error) {
 		r.Tools = append(r.Tools, chat.Tool{
 			Name: t.Function.Name, Description: t.Function.Description, Parameters: parameters(t.Function.Parameters),
 		})
+		r.strict(t.Function.Name, t.Function.Strict)
 	}
 	if err := readChatChoice(q.ToolChoice, r); err != nil {
 		return nil, err
@@ -166,6 +167,7 @@ type chatTool struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
 		Parameters  json.RawMessage `json:"parameters"`
+		Strict      bool            `json:"strict"`
 	} `json:"function"`
 }
 

@@ -35,7 +35,8 @@ func TestChatDecode(t *testing.T) {
 			`{"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{ "type": "object" },"strict":true}},{"function":{"name":"g","parameters":null}}],"tool_choice":{"type":"function","function":{"name":"g"}},` + messages + `}`,
 			request{
 				Messages: hi, Samples: 1, Choice: toolChoice{chooseNamed, "g"},
-				Tools: []chat.Tool{{Name: "f", Description: "d", Parameters: `{ "type": "object" }`}, {Name: "g"}},
+				Tools:  []chat.Tool{{Name: "f", Description: "d", Parameters: `{ "type": "object" }`}, {Name: "g"}},
+				Strict: []string{"f"},
 			},
 		},
 		"required": {`{"tool_choice":"required",` + messages + `}`, request{Messages: hi, Samples: 1, Choice: toolChoice{Kind: chooseRequired}}},

@@ -14,7 +14,9 @@ type request struct {
 	Unnamed  bool
 	Messages []chat.Message
 	Tools    []chat.Tool
-	Choice   toolChoice
+	// Strict are the names of the tools whose arguments have to follow their schema.
+	Strict []string
+	Choice toolChoice
 	// SingleCall asks for at most one tool call in an answer.
 	SingleCall bool
 	Format     format

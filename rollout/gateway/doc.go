@@ -51,10 +51,28 @@
 // Of a tool's JSON schema the policy reads all but titles, and descriptions that repeat a property's name: frameworks add
 // them to what they make of a function, each in its own way.
 //
-// Nothing constrains what is sampled: tool_choice required or with a name, and response_format json_object or
-// json_schema, are passed on as demands that a policy may have learned to fulfil. An answer that does not fulfil them
-// is 400 with code unsupported; its call is recorded like any other. Answers are sampled whole before a stream's first delta. Sampling parameters are dropped: a bundle has no place
-// for them.
+// Answers are sampled whole before a stream's first delta. Sampling parameters are dropped: a bundle has no place for
+// them.
+//
+// # The form of an answer
+//
+// What a request demands of an answer's form is enforced while it is sampled, with the built-in engine: only tokens that
+// can lead to the form are drawn from (package policy/grammar), and the bundle says so. Where a call may have fewer tokens
+// than the shortest answer of the form takes, the answer is cut, with finish_reason length; else it is whole.
+//
+//	response_format json_object      a JSON object, or calls if tools are listed
+//	response_format json_schema      JSON by the schema, strict or not, or calls if tools are listed
+//	tool_choice required             at least one call, without a text
+//	tool_choice with a name          one call of that tool, without a text
+//	a strict tool, no other demand   a text and calls, whose names are of listed tools and whose arguments are by their schemas
+//
+// Wherever tools can be called in one of these, arguments are by the tool's schema; of a tool that is not strict and whose
+// schema cannot be enforced they are any JSON object. With parallel_tool_calls false there is at most one call. JSON is
+// written compactly, members in the schema's order. A text with a strict tool may still be cut.
+//
+// A demand that cannot be enforced, because the engine is another one or a schema has a keyword that package grammar does
+// not support, is passed on as one that a policy may have learned to fulfil. An answer that does not fulfil it is 400 with
+// code unsupported; its call is recorded like any other. What is no JSON schema at all is 400 before anything is sampled.
 //
 // # Rewards
 //

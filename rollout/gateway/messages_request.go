@@ -44,6 +44,7 @@ func (messages) decode(body []byte) (*request, error) {
 			continue // one of Anthropic's own; agents list them beside their own
 		}
 		r.Tools = append(r.Tools, tool.tool())
+		r.strict(tool.Name, tool.Strict)
 	}
 	if err := q.Choice.read(r); err != nil {
 		return nil, err
@@ -72,6 +73,7 @@ type messagesTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"input_schema"`
+	Strict      bool            `json:"strict"`
 }
 
 func (t messagesTool) tool() chat.Tool {

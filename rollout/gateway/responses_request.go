@@ -58,6 +58,7 @@ func (responses) decode(body []byte) (*request, error) {
 			continue // one that OpenAI would run; nobody runs it here, and agents list them beside their own
 		}
 		r.Tools = append(r.Tools, tool.tool())
+		r.strict(tool.Name, tool.Strict)
 	}
 	if err := q.Text.read(r); err != nil {
 		return nil, err

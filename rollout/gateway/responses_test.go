@@ -62,15 +62,15 @@ func TestResponsesDecode(t *testing.T) {
 		},
 		"a tool is chosen": {
 			body: `{"input":"hi","tool_choice":{"type":"function","name":"weather"},` + tools + `}`,
-			want: request{Messages: user, Tools: []chat.Tool{weather}, Choice: toolChoice{Kind: chooseNamed, Name: "weather"}},
+			want: request{Messages: user, Tools: []chat.Tool{weather}, Strict: []string{"weather"}, Choice: toolChoice{Kind: chooseNamed, Name: "weather"}},
 		},
 		"no tool is allowed": {
 			body: `{"input":"hi","tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"now"}]},` + tools + `}`,
-			want: request{Messages: user},
+			want: request{Messages: user, Strict: []string{"weather"}},
 		},
 		"no tool is chosen": {
 			body: `{"input":"hi","tool_choice":"none",` + tools + `}`,
-			want: request{Messages: user, Tools: []chat.Tool{weather}, Choice: toolChoice{Kind: chooseNone}},
+			want: request{Messages: user, Tools: []chat.Tool{weather}, Strict: []string{"weather"}, Choice: toolChoice{Kind: chooseNone}},
 		},
 		"a schema and log-probs": {
 			body: `{"input":"hi","include":["message.output_text.logprobs"],"text":{"format":{"type":"json_schema","name":"a","strict":true,"schema":{"type":"object"}}}}`,

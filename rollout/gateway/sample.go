@@ -28,8 +28,10 @@ func (s *Session) sample(q *request) (*answer, *apiError) {
 			return nil, s.refuse(fmt.Errorf("call %d: a log-prob is no finite number up to 0", reply.Call))
 		}
 		c, whole := visible(q, reply, err)
-		if fault := unmet(q, c); fault != nil {
-			return nil, fault
+		if !reply.Constrained {
+			if fault := unmet(q, c); fault != nil {
+				return nil, fault
+			}
 		}
 		s.remember(q, ask.Messages, c, whole)
 		if i == 0 {
@@ -49,6 +51,10 @@ func (s *Session) prepare(q *request) (agent.Request, *apiError) {
 	ask := agent.Request{Agent: q.Agent, Tools: q.Tools, Prompt: q.Prompt, Text: q.Text}
 	if q.Choice.Kind == chooseNone {
 		ask.Tools = nil
+	}
+	var fault *apiError
+	if ask.Grammar, fault = q.grammar(); fault != nil {
+		return ask, fault
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
