@@ -1,5 +1,6 @@
 // Command exacteverywhere runs the same draws as any other build of it and prints the CIDs of their bundles. A script
-// runs it on several architectures, kernels and thread counts: every line must be the same.
+// runs it on several architectures, kernels and thread counts: every line must be the same. The last group is sampled
+// within grammars.
 //
 // It also runs the training forward pass over every recorded call and fails unless it gives the recorded log-probs to
 // the bit.
@@ -20,9 +21,11 @@ import (
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/base"
 	"github.com/lightswarm/lightswarm/policy/embedded"
+	"github.com/lightswarm/lightswarm/policy/grammar"
 	"github.com/lightswarm/lightswarm/policy/kernel"
 	"github.com/lightswarm/lightswarm/policy/transformer"
 	"github.com/lightswarm/lightswarm/rollout"
+	"github.com/lightswarm/lightswarm/rollout/agent"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
 	"github.com/lightswarm/lightswarm/wire"
@@ -85,7 +88,12 @@ func run(ctx context.Context, threads, groups, others int, cache bool) error {
 	defer stop()
 
 	var calls, tokens int
-	for counter := range groups {
+	for counter := range groups + 1 {
+		if counter == groups {
+			demanding := *network
+			demanding.Agent = demands{}
+			network = &demanding
+		}
 		b, err := rollout.RunGroup(ctx, network, p, peer, uint64(counter)) //nolint:gosec // small
 		if err != nil {
 			return err
@@ -151,6 +159,7 @@ func checkForward(snapshot *policy.Snapshot, b *bundle.Bundle, workers int) (int
 	if err != nil {
 		return 0, err
 	}
+	grammars := grammar.NewCache(snapshot.Vocabulary(), 4)
 	var batch []transformer.Sequence
 	var recorded [][]float32
 	for _, r := range b.Rollouts {
@@ -158,6 +167,17 @@ func checkForward(snapshot *policy.Snapshot, b *bundle.Bundle, workers int) (int
 			s := transformer.Sequence{Tokens: append(append([]int32{}, c.Prompt...), c.Completion...)}
 			for i := range c.Completion {
 				s.Train = append(s.Train, int32(len(c.Prompt)+i)) //nolint:gosec // bounded by the context
+			}
+			if c.Grammar != "" {
+				a, err := grammars.Parse(c.Grammar)
+				if err != nil {
+					return 0, err
+				}
+				m := a.NewMatcher(min(int(b.MaxCompletionTokens), config.Context-len(c.Prompt)))
+				for _, token := range c.Completion {
+					s.Allowed = append(s.Allowed, m.Allowed())
+					m.Advance(token)
+				}
 			}
 			batch, recorded = append(batch, s), append(recorded, c.LogProbs)
 		}
@@ -180,4 +200,27 @@ func checkForward(snapshot *policy.Snapshot, b *bundle.Bundle, workers int) (int
 		}
 	}
 	return n, nil
+}
+
+// demands is an agent that asks for forms that the policy has never learned to write.
+type demands struct{}
+
+// Run implements agent.Agent.
+func (demands) Run(ctx context.Context, llm agent.LLM, e env.Episode) (agent.Result, error) {
+	tool := e.Tools()[0]
+	for _, d := range []grammar.Demand{
+		{Object: true},
+		{Schema: []byte(`{"type":"object","properties":{"steps":{"type":"array","items":{"enum":["add","multiply"]}},"answer":{"type":"number"}},"required":["steps","answer"]}`)},
+		{Calls: 2, Tools: []grammar.Tool{{Name: tool.Name, Parameters: []byte(tool.Parameters), Strict: true}}},
+	} {
+		g, err := grammar.Compile(d)
+		if err != nil {
+			return agent.Result{}, err
+		}
+		_, err = llm.Complete(ctx, agent.Request{Agent: calc.New().Manifest().Agents[0], Messages: e.Messages(), Tools: e.Tools(), Grammar: g})
+		if err != nil && !errors.Is(err, agent.ErrCut) {
+			return agent.Result{}, err
+		}
+	}
+	return agent.Result{End: agent.Answered}, nil
 }
