@@ -50,6 +50,7 @@ func TestVisible(t *testing.T) {
 		"not stopped in a call":   {request: request{Stop: []string{"calc"}}, says: both, want: renamed(2), finish: finishToolCalls, tokens: len("Two.") + 2*len("calculator{'a':1}") + 5, whole: true},
 		"stopped before cut":      {request: request{Stop: []string{"n"}, MaxTokens: 3}, says: says("on and"), want: says("o"), finish: finishStop, tokens: 2},
 		"cut before stopped":      {request: request{Stop: []string{"and"}, MaxTokens: 4}, says: says("on and"), want: says("on a"), finish: finishLength, tokens: 4},
+		"stopped by what is left": {request: request{Stop: []string{"o", "on"}, MaxTokens: 1}, says: says("on and"), want: says(""), finish: finishStop, tokens: 1},
 		"an empty stop is none":   {request: request{Stop: []string{""}}, says: says("yes"), want: says("yes"), finish: finishStop, tokens: 4, whole: true},
 		"stopped though cut":      {request: request{Stop: []string{"and"}}, says: says("on and"), err: agent.ErrCut, want: says("on "), finish: finishStop, tokens: 6},
 		"a malformed text is one": {says: says("<call>"), err: agent.ErrMalformed, want: says("<call>"), finish: finishStop, tokens: 7, whole: true},
