@@ -57,7 +57,8 @@ func BenchmarkCompile(b *testing.B) {
 func BenchmarkSlowestGrammar(b *testing.B) {
 	v, _ := vocabulary(b, 450)
 	text := strings.Repeat("x", 7500)
-	g := compile(b, Demand{Schema: []byte(`{"anyOf":[{"const":"` + text + `"},{"type":"array","items":{"$ref":"#"}},{"type":"object","additionalProperties":{"$ref":"#"}}]}`)})
+	g := compile(b, Demand{Schema: []byte(`{"anyOf":[{"const":"` + text + `"},{"type":"array","items":{"$ref":"#"}},
+		{"type":"object","additionalProperties":{"$ref":"#"}}]}`)})
 	for b.Loop() {
 		g, err := Parse(g.Bytes())
 		if err != nil {

@@ -80,9 +80,10 @@ func (g *Grammar) Bytes() string { return g.encoded }
 // version is the first byte of an encoding. Another one means something else by the same bytes.
 const version = 1
 
-// The encoding is the version, 1 if a completion may be cut, else 0, then as unsigned varints the number of classes, for each the number of ranges and each
-// range as its two bytes; the number of instructions; then the instructions, each one byte for what it does and its
-// argument as a varint, if it has one. Bytes that follow one another are one entry: opByte, how many, the bytes.
+// The encoding is the version; 1 if a completion may be cut, else 0; then as unsigned varints the number of classes, for
+// each the number of ranges and each range as its two bytes; the number of instructions; then the instructions, each one
+// byte for what it does and its argument as a varint, if it has one. Bytes that follow one another are one entry: opByte,
+// how many, the bytes.
 func encode(cut bool, classes []class, code []instruction) string {
 	out := []byte{version, 0}
 	if cut {

@@ -52,7 +52,7 @@ var (
 	}
 	assertions = []string{
 		"$ref", "anyOf", "allOf", "type", "enum", "const", "properties", "required", "additionalProperties", "items",
-		"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum",
+		"minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum",
 	}
 )
 
@@ -275,7 +275,7 @@ func (c *compiler) types(s members, path string) {
 	for _, hint := range [...]struct{ keyword, name string }{
 		{"properties", "object"}, {"required", "object"}, {"additionalProperties", "object"},
 		{"items", "array"}, {"minItems", "array"}, {"maxItems", "array"},
-		{"minLength", "string"}, {"maxLength", "string"},
+		{"minLength", "string"}, {"maxLength", "string"}, {"pattern", "string"},
 		{"minimum", "integer"}, {"maximum", "integer"},
 	} {
 		if _, said := s.get(hint.keyword); said && len(names) == 0 {
@@ -339,7 +339,15 @@ func (c *compiler) count(s members, keyword string, otherwise int, path string) 
 
 func (c *compiler) stringOf(s members, path string) {
 	low, high := c.count(s, "minLength", 0, path), c.count(s, "maxLength", -1, path)
+	expression, found := s.get("pattern")
+	text, isText := expression.(string)
 	switch {
+	case found && !isText:
+		c.wrong(path, "pattern is no text")
+	case found && (low > 0 || high >= 0):
+		c.unsupported("pattern", path, "it stands beside a length")
+	case found:
+		c.pattern(text, path)
 	case high >= 0 && high < low:
 		c.unsupported("maxLength", path, "it is below minLength")
 	case low == 0 && high < 0:

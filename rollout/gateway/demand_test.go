@@ -59,10 +59,10 @@ func TestDemand(t *testing.T) {
 // What cannot be enforced is checked afterwards; what is no schema is refused at once.
 func TestDemandsThatCannotBeEnforced(t *testing.T) {
 	const (
-		pattern = `"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"type":"string","pattern":"^x$"}}}`
-		broken  = `"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"type":"int"}}}`
-		strict  = `"tools":[{"type":"function","function":{"name":"f","strict":true,"parameters":{"type":"int"}}}]`
-		object  = `"response_format":{"type":"json_object"}`
+		oneOf  = `"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"oneOf":[{"type":"string"},{"type":"null"}]}}}`
+		broken = `"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"type":"int"}}}`
+		strict = `"tools":[{"type":"function","function":{"name":"f","strict":true,"parameters":{"type":"int"}}}]`
+		object = `"response_format":{"type":"json_object"}`
 	)
 	for name, c := range map[string]struct {
 		more        string
@@ -71,7 +71,7 @@ func TestDemandsThatCannotBeEnforced(t *testing.T) {
 		code        string
 		calls       int
 	}{
-		"a pattern":           {pattern, false, 400, "unsupported", 1},
+		"one of":              {oneOf, false, 400, "unsupported", 1},
 		"no schema":           {broken, false, 400, "", 0},
 		"no schema of a tool": {strict, false, 400, "", 0},
 		"another engine":      {object, false, 400, "unsupported", 1},
@@ -85,7 +85,7 @@ func TestDemandsThatCannotBeEnforced(t *testing.T) {
 			if r.status != c.status || c.status != 200 && r.code(t) != c.code || len(llm.requests()) != c.calls {
 				t.Errorf("%d %s after %d calls", r.status, r.body, len(llm.requests()))
 			}
-			if name == "a pattern" && llm.requests()[0].Grammar != nil || name == "another engine" && llm.requests()[0].Grammar == nil {
+			if name == "one of" && llm.requests()[0].Grammar != nil || name == "another engine" && llm.requests()[0].Grammar == nil {
 				t.Error("the LLM is asked for something else")
 			}
 		})
