@@ -29,17 +29,15 @@ func visible(q *request, r agent.Reply, err error) (c choice, whole bool) {
 		c.Message.Content, calls = join(c.Pieces[:len(c.Pieces)-1]), nil // all but the mark of the end
 	}
 	whole = true
-	stopped := c.stop(q.Stop)
-	if stopped {
-		calls, whole = nil, false
+	if at, length := firstStop(c.Message.Content, q.Stop); at >= 0 {
+		c.keep(tokensFor(c.Pieces, at+length))
+		c.Message.Content, calls = c.Message.Content[:at], nil
+		c.Finish, whole = finishStop, false
 	}
 	if n := q.MaxTokens; n > 0 && n < len(c.Tokens) {
 		c.keep(n)
 		c.Message.Content, calls = join(c.Pieces), nil
 		c.Finish, whole = finishLength, false
-		if stopped {
-			c.stop(q.Stop) // by a shorter text, where the one that stopped it is cut
-		}
 	}
 	if q.SingleCall && len(calls) > 1 {
 		calls, whole = calls[:1], false
@@ -52,17 +50,6 @@ func visible(q *request, r agent.Reply, err error) (c choice, whole bool) {
 		c.Finish = finishToolCalls
 	}
 	return c, whole
-}
-
-// stop ends the text of c before the first of some stop texts; ok is false if it has none.
-func (c *choice) stop(stops []string) (ok bool) {
-	at, length := firstStop(c.Message.Content, stops)
-	if at < 0 {
-		return false
-	}
-	c.keep(tokensFor(c.Pieces, at+length))
-	c.Message.Content, c.Finish = c.Message.Content[:at], finishStop
-	return true
 }
 
 // keep leaves c its first n tokens.
