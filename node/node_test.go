@@ -278,7 +278,7 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 				t.Fatal(err)
 			}
 			replaceIdentity(t, stranger, founded.Folder)
-		}, nil, "not a learner"},
+		}, ErrNotLearner, "no learner"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
