@@ -35,6 +35,7 @@ func (p *program) finishTree(root, c *cobra.Command) {
 		c.RunE = p.group
 	}
 	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { completeFlag(c, f.Name) })
+	completeArgument(c)
 	for _, child := range c.Commands() {
 		p.finishTree(root, child)
 	}
@@ -129,7 +130,7 @@ func completeFlag(c *cobra.Command, name string) {
 	switch name {
 	case "env":
 		values = []string{calc.Name}
-	case "data", "policy", "out", "dir":
+	case "data", "policy", "out", "dir", "agent-folder":
 		directive = cobra.ShellCompDirectiveFilterDirs
 	}
 	if values == nil && directive == cobra.ShellCompDirectiveNoFileComp {
@@ -137,5 +138,26 @@ func completeFlag(c *cobra.Command, name string) {
 	}
 	if err := c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, directive)); err != nil {
 		panic(err) // the flag is there, and has no other completion
+	}
+}
+
+// completeArgument lets shells complete the argument of a command whose usage line names a file or a folder.
+func completeArgument(c *cobra.Command) {
+	_, argument, _ := strings.Cut(c.Use, " ")
+	switch {
+	case strings.Contains(argument, "FILE"):
+		c.ValidArgsFunction = completeFirst(cobra.ShellCompDirectiveDefault)
+	case strings.Contains(argument, "FOLDER") && !strings.Contains(argument, "--"):
+		c.ValidArgsFunction = completeFirst(cobra.ShellCompDirectiveFilterDirs)
+	}
+}
+
+// completeFirst completes the first argument with names of files, as directive says, and no other.
+func completeFirst(directive cobra.ShellCompDirective) cobra.CompletionFunc {
+	return func(_ *cobra.Command, words []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(words) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return nil, directive
 	}
 }
