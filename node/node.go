@@ -150,6 +150,9 @@ func (n *Node) openState() (ed25519.PrivateKey, error) {
 	return private, err
 }
 
+// ErrNoNetwork says that a data folder belongs to no network, and nothing tells a new node which it is to join or found.
+var ErrNoNetwork = errors.New("there is no network yet: found one with lightswarm network create, or name one to lightswarm join")
+
 // findCharter returns the charter of the network that the store belongs to, founds a network, or joins one.
 func (n *Node) findCharter(ctx context.Context, private ed25519.PrivateKey) (wire.SignedCharter, error) {
 	var wanted wire.CID
@@ -180,7 +183,7 @@ func (n *Node) findCharter(ctx context.Context, private ed25519.PrivateKey) (wir
 	case wanted.Defined():
 		return n.join(ctx, wanted, private)
 	}
-	return wire.SignedCharter{}, errors.New("there is no network yet: found one with lightswarm network create, or name one to lightswarm join")
+	return wire.SignedCharter{}, ErrNoNetwork
 }
 
 // join asks members for the charter and keeps it.

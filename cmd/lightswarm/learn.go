@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -71,7 +70,7 @@ With --rollout and --agent a program plays this node's rollouts; see docs/agents
 			return err
 		}
 		if !hasDatabase(folder) {
-			return usage(fmt.Errorf("there is no network in %s: found one with lightswarm network create --data %s, or name the data folder of its learner with --data", folder, folder))
+			return noNetwork(folder)
 		}
 		loaded.Roles = []config.Role{config.RoleLearner}
 		if withRollouts {

@@ -111,10 +111,17 @@ func explainFolder(err error, folder string) error {
 	switch {
 	case errors.Is(err, node.ErrNotLearner):
 		return usage(fmt.Errorf("%w. Run rollouts with lightswarm join --data %s, or name the data folder of the network's learner with --data", err, folder))
+	case errors.Is(err, node.ErrNoNetwork):
+		return noNetwork(folder)
 	case errors.Is(err, store.ErrOtherNetwork):
 		return usage(err)
 	}
 	return err
+}
+
+// noNetwork says that a data folder has nothing that a learner could run.
+func noNetwork(folder string) error {
+	return usage(fmt.Errorf("there is no network in %s: found one with lightswarm network create --data %s, or name the data folder of its learner with --data", folder, folder))
 }
 
 // again is the command that goes on where a node stopped. A program that plays rollouts is not remembered: what runs on a
