@@ -77,15 +77,26 @@ func (j *joiner) charter(ctx context.Context) (wire.SignedCharter, error) {
 	for {
 		retry := time.NewTimer(pause)
 		var ask []peer.AddrInfo
+		tell := slog.LevelDebug
 		select {
 		case info := <-found:
 			if _, there := known[info.ID]; !there && len(known) < joinCandidates {
 				known[info.ID], ask = info, []peer.AddrInfo{info}
 			}
+			if last == nil {
+				tell = slog.LevelWarn
+			}
 		case <-retry.C:
+			// Once the pauses are long, each round says that this still waits, and why.
+			if pause == joinRetryMax {
+				tell = slog.LevelWarn
+			}
 			pause = min(2*pause, joinRetryMax)
 			for _, info := range known {
 				ask = append(ask, info)
+			}
+			if len(ask) == 0 {
+				j.log.Log(ctx, tell, "no member of the network was found yet; looking on. Name one that runs with --bootstrap")
 			}
 		case <-ctx.Done():
 			retry.Stop()
@@ -97,11 +108,7 @@ func (j *joiner) charter(ctx context.Context) (wire.SignedCharter, error) {
 			if err == nil {
 				return charter, nil
 			}
-			level := slog.LevelDebug
-			if last == nil {
-				level = slog.LevelInfo
-			}
-			j.log.Log(ctx, level, "a member did not send the charter; asking again and again", "peer", info.ID, "error", err)
+			j.log.Log(ctx, tell, "a member did not send the charter; asking again and again. Does it run, and is its address right?", "peer", info.ID, "error", err)
 			last = err
 		}
 	}
