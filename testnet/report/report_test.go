@@ -66,7 +66,7 @@ func TestHTMLIsSelfContainedAndEscaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(out)
-	for _, want := range []string{"30.0% → 97.0%", "tom has 3 &lt;pens&gt;", "12D3&lt;peer&gt;", "calculator 3-4", "Version 0", "Version 2", "<svg", "duplicate", "zero_variance", "3 events were lost",
+	for _, want := range []string{"30.0% → 97.0%", "tom has 3 &lt;pens&gt;", "12D3&lt;peer&gt;", "calculator 3-4", "Version 0", "Version 2", "<svg", "the learner had it already", "zero_variance", "all rewarded alike", "3 events were lost",
 		"version 0 → version 2", "0.0% → not measured", "98.0%</b><span>best success, sampled, version 1", "newest version 3, not measured; ended by the timeout",
 		"20.0 s</b><span>until success stayed at 95.0% or more: kept over 2 evaluations, versions 1 to 2",
 	} {

@@ -78,6 +78,7 @@ type view struct {
 // unused are rollouts that nothing was learned from, by reason.
 type unused struct {
 	Reason   string
+	Meaning  string // empty if this program does not know the reason
 	Rollouts uint64
 }
 
@@ -102,7 +103,7 @@ func newView(r *Report) view {
 func byCount(counts map[string]uint64) []unused {
 	var list []unused
 	for reason, n := range counts {
-		list = append(list, unused{reason, n})
+		list = append(list, unused{reason, meanings[reason], n})
 	}
 	slices.SortFunc(list, func(a, b unused) int {
 		return cmp.Or(cmp.Compare(b.Rollouts, a.Rollouts), cmp.Compare(a.Reason, b.Reason))
