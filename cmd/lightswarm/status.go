@@ -106,7 +106,7 @@ func statusText(w io.Writer, s *api.Status, now time.Time) {
 		}
 		for _, purpose := range purposes(l.Evaluations) {
 			e := newest(l.Evaluations, purpose)
-			row("held-out", "%.3f [%.3f, %.3f] %s, version %d, %d tasks", e.Success, e.Low, e.High, strings.TrimPrefix(purpose, "evaluate-"), e.Version, e.Tasks)
+			row("held-out", "%.3f %s (95%%: %.3f-%.3f), version %d, %d tasks", e.Success, strings.TrimPrefix(purpose, "evaluate-"), e.Low, e.High, e.Version, e.Tasks)
 		}
 	}
 	row("store", "%s of %s", size(s.Store.BlockBytes), size(s.Store.MaxBlockBytes))

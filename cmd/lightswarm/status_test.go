@@ -52,7 +52,7 @@ func TestStatusNamesRolesAndMeasures(t *testing.T) {
 		Rollout: &api.RolloutStatus{Activity: "running", Since: now.Add(-3 * time.Second), Running: 4,
 			Agent: &api.AgentStatus{Command: "python3 agent.py", Running: 3, Started: 40}},
 		Learner: &api.LearnerStatus{Batch: 32, Waiting: 8, StepDue: now.Add(time.Second), Evaluations: []api.Evaluation{
-			{Version: 5, Purpose: "evaluate-sampled", Complete: true, Tasks: 256, Success: 0.5},
+			{Version: 5, Purpose: "evaluate-sampled", Complete: true, Tasks: 256, Success: 0.5, Low: 0.439, High: 0.561},
 			{Version: 5, Purpose: "evaluate-greedy", Complete: true, Tasks: 256, Success: 1},
 		}},
 	}, now)
@@ -60,7 +60,7 @@ func TestStatusNamesRolesAndMeasures(t *testing.T) {
 		"learner   8 groups of 32; the step begins in 1 s at the latest\n",
 		"rollout   running for 3s, 4 groups and evaluation blocks at work\n",
 		"agent     python3 agent.py, 3 processes of it now, 40 since the start\n",
-		"] sampled, version 5, 256 tasks\n", "] greedy, version 5, 256 tasks\n",
+		"held-out  0.500 sampled (95%: 0.439-0.561), version 5, 256 tasks\n", "held-out  1.000 greedy (95%: ",
 		"store     401.2KiB of 4GiB\n",
 	} {
 		if !strings.Contains(b.String(), want) {

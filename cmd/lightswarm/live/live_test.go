@@ -22,7 +22,7 @@ func state() State {
 			Lag: []int{100, 50}, Reward: &mean, Target: 0.95,
 			Evaluations: []report.Evaluation{
 				{Version: 0, Sampled: report.Rate{Success: 0.3, Tasks: 256}, Greedy: report.Rate{Tasks: 256}},
-				{Version: 5, Sampled: report.Rate{Success: 0.75, Tasks: 256}, Greedy: report.Rate{Success: 1, Tasks: 256}},
+				{Version: 5, Sampled: report.Rate{Success: 0.75, Low: 0.694, High: 0.799, Tasks: 256}, Greedy: report.Rate{Success: 1, Tasks: 256}},
 			},
 		},
 	}
@@ -56,7 +56,7 @@ func TestRenderFitsTheScreen(t *testing.T) {
 				t.Errorf("%d x %d: a line is %d columns wide: %q", width, height, w, line)
 			}
 		}
-		for _, want := range []string{"12000 tokens/s", "train reward 0.61", "version 5, 256 tasks", "refused lag 16", "duplicate 8", "by lag", "0.00", "1.00"} {
+		for _, want := range []string{"12000 tokens/s", "train reward 0.61", "version 5, 256 tasks", "- - target 0.95", "(95%: 0.6", "refused lag 16", "duplicate 8", "by lag", "0.00", "1.00"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%d x %d: %q is missing", width, height, want)
 			}
@@ -109,6 +109,22 @@ func TestKeysStop(t *testing.T) {
 	}
 	if cmd := press("q"); cmd == nil || asked != 1 {
 		t.Errorf("the second q does not leave the screen, or asked again (%d)", asked)
+	}
+}
+
+// What stays on the terminal when the run is over asks for no key.
+func TestLastScreenHasNoHint(t *testing.T) {
+	var m tea.Model = screen{}
+	m, _ = m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	if !strings.Contains(m.View().Content, "q stops") {
+		t.Error("a running screen has no hint")
+	}
+	m, cmd := m.Update(closed{})
+	if cmd == nil {
+		t.Error("the program does not end")
+	}
+	if strings.Contains(m.View().Content, "q stops") {
+		t.Error("the last screen says that q stops")
 	}
 }
 

@@ -26,7 +26,7 @@ var (
 func Render(s State, width, height int) string {
 	width = max(width, minWidth)
 	head := fields(width, titleStyle.Render(s.Title), quietStyle.Render(fmt.Sprintf("%.0fs", s.Elapsed.Seconds())), quietStyle.Render(s.Phase))
-	head = append(head, fields(width, fmt.Sprintf("version %d", s.Version), fmt.Sprintf("step %d", s.Step), fmt.Sprintf("peers %d", s.Peers),
+	head = append(head, fields(width, fmt.Sprintf("version %d", s.Version), fmt.Sprintf("peers %d", s.Peers),
 		"train reward "+reward(s, 2), fmt.Sprintf("%.0f rollouts/s", s.RolloutsPerSecond), fmt.Sprintf("%.0f tokens/s", s.TokensPerSecond))...)
 	head = append(append(head, ""), heading(s, width)...)
 	counts := []string{fmt.Sprintf("accepted %d rollouts", s.Accepted)}
@@ -61,17 +61,21 @@ func fields(width int, parts ...string) []string {
 
 // heading says the newest evaluation in figures, and with it the marks of the plot.
 func heading(s State, width int) []string {
+	target := ""
+	if s.Target > 0 {
+		target = fmt.Sprintf("- - target %g", s.Target)
+	}
 	n := len(s.Evaluations)
 	if n == 0 {
-		return []string{"held-out success: no evaluation yet"}
+		return fields(width, "held-out success: no evaluation yet", target)
 	}
 	e := s.Evaluations[n-1]
 	greedy := "○ greedy -"
 	if e.Greedy.Tasks > 0 {
 		greedy = fmt.Sprintf("○ greedy %.3f", e.Greedy.Success)
 	}
-	return fields(width, "held-out success", fmt.Sprintf("● sampled %.3f [%.3f, %.3f]", e.Sampled.Success, e.Sampled.Low, e.Sampled.High),
-		greedy, fmt.Sprintf("version %d, %d tasks", e.Version, e.Sampled.Tasks))
+	return fields(width, "held-out success", fmt.Sprintf("● sampled %.3f (95%%: %.3f-%.3f)", e.Sampled.Success, e.Sampled.Low, e.Sampled.High),
+		greedy, fmt.Sprintf("version %d, %d tasks", e.Version, e.Sampled.Tasks), target)
 }
 
 // plot draws held-out success over the evaluations: full dots sampled, hollow ones greedy, a dashed row the target.
@@ -126,7 +130,7 @@ func lag(counts []int, width int) []string {
 	if total == 0 {
 		return nil
 	}
-	lines := []string{"groups trained, by lag"}
+	lines := []string{"groups trained, by lag in versions"}
 	for l, n := range counts {
 		bar := strings.Repeat("█", n*(width-20)/total)
 		lines = append(lines, fmt.Sprintf("%4d %s %d", l, lineStyle.Render(bar), n))

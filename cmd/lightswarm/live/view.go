@@ -49,7 +49,7 @@ func Open(ctx context.Context, out *os.File, plain bool, cancel context.CancelFu
 			}
 		},
 		stop: func() {
-			program.Quit()
+			program.Send(closed{})
 			<-done
 		},
 	}
@@ -66,8 +66,12 @@ type screen struct {
 	state         State
 	width, height int
 	stopping      bool
+	closed        bool
 	cancel        context.CancelFunc
 }
+
+// closed is sent to the program to draw its last screen, which asks for no key, and end.
+type closed struct{}
 
 // Init implements tea.Model.
 func (screen) Init() tea.Cmd { return nil }
@@ -79,11 +83,15 @@ func (m screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.state = msg
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+	case closed:
+		m.closed = true
+		return m, tea.Quit
 	case tea.KeyPressMsg:
 		if k := msg.String(); k != "q" && k != "ctrl+c" {
 			return m, nil
 		}
 		if m.stopping {
+			m.closed = true
 			return m, tea.Quit
 		}
 		m.stopping = true
@@ -98,7 +106,10 @@ func (m screen) View() tea.View {
 		return tea.NewView("")
 	}
 	hint := "q stops"
-	if m.stopping {
+	switch {
+	case m.closed:
+		hint = ""
+	case m.stopping:
 		hint = "stopping; q leaves this screen"
 	}
 	// The last line, which is empty, is where the result is written.
