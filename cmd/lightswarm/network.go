@@ -34,7 +34,7 @@ type createdNetwork struct {
 }
 
 func (p *program) network() *cobra.Command {
-	c := &cobra.Command{Use: "network", Short: "Found networks"}
+	c := &cobra.Command{Use: "network", Short: "Create networks"}
 	c.AddCommand(p.networkCreate())
 	return c
 }
@@ -56,7 +56,7 @@ func (p *program) networkCreate() *cobra.Command {
 	f := founding{environment: calc.Name, rollout: standard.Rollout, evaluation: standard.Evaluation}
 	c := &cobra.Command{
 		Use:   "create --name NAME",
-		Short: "Found a network in a data folder",
+		Short: "Create a network, whose learner runs on this machine",
 		Long: `Sign the charter of a new network: its learner, environment, first policy and rules, which never change. Its CID is the
 network's id. The data folder gets the identity of the network's learner: keep a copy of its identity.key.
 
