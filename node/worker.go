@@ -3,9 +3,47 @@ package node
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
+	"time"
 
+	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/rollout"
+	"github.com/lightswarm/lightswarm/wire/bundle"
 )
+
+// failureInterval is the time between two events about failed rollouts: a program that fails always fails often.
+const failureInterval = 5 * time.Second
+
+// failures tells by events that rollouts fail. It is safe for concurrent use.
+type failures struct {
+	events *api.Broadcaster
+	mu     sync.Mutex
+	last   time.Time // guarded by mu
+}
+
+// tell publishes why a rollout failed, unless it did so a moment ago.
+func (f *failures) tell(outcome bundle.OutcomeKind, cause error) {
+	now := time.Now()
+	f.mu.Lock()
+	told := !f.last.IsZero() && now.Sub(f.last) < failureInterval
+	if !told {
+		f.last = now
+	}
+	f.mu.Unlock()
+	if told {
+		return
+	}
+	// Of a program's standard error, the last line says most.
+	lines := strings.Split(strings.TrimSpace(cause.Error()), "\n")
+	message := lines[0]
+	if n := len(lines); n > 1 {
+		message += " … " + strings.TrimSpace(lines[n-1])
+	}
+	f.events.Publish(api.Event{Type: api.EventProblem, Problem: &api.ProblemEvent{
+		Message: fmt.Sprintf("rollouts fail, the newest with %s: %s", outcome, message),
+	}})
+}
 
 // worker is the node's rollout role.
 type worker struct {
@@ -22,6 +60,7 @@ func (n *Node) openWorker() (*worker, error) {
 		Environments: n.environments,
 		Timeout:      c.Timeout,
 		Log:          n.log,
+		Failed:       (&failures{events: &n.events}).tell,
 	}
 	if n.player != nil {
 		network.Agent = n.player.agent

@@ -37,6 +37,8 @@ type Network struct {
 	Timeout time.Duration
 	// Log gets the causes of env_error, agent_error and timeout, which a bundle does not hold; nil discards them.
 	Log *slog.Logger
+	// Failed, if it is not nil, is told of the same failures. It is called by many goroutines and does not block.
+	Failed func(outcome bundle.OutcomeKind, cause error)
 }
 
 // job is one rollout to be run.
@@ -120,6 +122,9 @@ func (n *Network) run(parent context.Context, p *Policy, j job) (bundle.Rollout,
 	}
 	if err != nil && n.Log != nil {
 		n.Log.Warn("rollout failed", "split", j.split, "task", j.task, "member", j.member, "outcome", result.Outcome, "cause", err)
+	}
+	if err != nil && n.Failed != nil {
+		n.Failed(result.Outcome, err)
 	}
 	return result, nil
 }

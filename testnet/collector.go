@@ -41,6 +41,8 @@ type Collector struct {
 	byPeer      map[string]uint64
 	recent      []arrival
 	evaluations map[uint64]*evaluation
+	problem     string // the newest
+	problemAt   time.Time
 	// bundles are the accepted evaluation bundles by version.
 	bundles map[uint64][]string
 	// keep bounds steps, evaluations and bundles; 0 does not.
@@ -110,6 +112,8 @@ func (c *Collector) Add(node string, e api.Event) {
 		c.judged(e.Time, e.Verdict)
 	case e.Step != nil:
 		c.step(e.Time, e.Step)
+	case e.Problem != nil:
+		c.problem, c.problemAt = e.Problem.Message, e.Time
 	case e.Evaluation != nil:
 		c.evaluated(e.Time, e.Evaluation)
 	}

@@ -48,6 +48,20 @@ func (s *script) release(version uint64, final bool) {
 	s.say(api.Event{Release: &api.Release{Version: version, ID: "release", Final: final}})
 }
 
+func TestProblemsAreToldForAMoment(t *testing.T) {
+	s := newScript(0)
+	if p := s.Progress(s.at, 1).Problem; p != "" {
+		t.Errorf("a problem out of nothing: %q", p)
+	}
+	s.say(api.Event{Problem: &api.ProblemEvent{Message: "rollouts fail"}})
+	if p := s.Progress(s.at.Add(time.Second), 1).Problem; p != "rollouts fail" {
+		t.Errorf("the problem is %q", p)
+	}
+	if p := s.Progress(s.at.Add(problemWindow), 1).Problem; p != "" {
+		t.Errorf("an old problem is told: %q", p)
+	}
+}
+
 func TestCollectorCountsRolloutsByFate(t *testing.T) {
 	s := newScript(0.95)
 	s.verdict("a", "train", 0, "accepted")

@@ -29,7 +29,12 @@ type Progress struct {
 	Reward      *float64
 	Evaluations []report.Evaluation
 	Target      float64
+	// Problem is what a node told last that failed, if it was a moment ago.
+	Problem string
 }
+
+// problemWindow is how long a problem is told.
+const problemWindow = 20 * time.Second
 
 // Progress returns how far the run is. peers is how many nodes there are.
 func (c *Collector) Progress(now time.Time, peers int) Progress {
@@ -47,6 +52,9 @@ func (c *Collector) Progress(now time.Time, peers int) Progress {
 	if window > 0 {
 		p.RolloutsPerSecond /= window
 		p.TokensPerSecond /= window
+	}
+	if now.Sub(c.problemAt) < problemWindow {
+		p.Problem = c.problem
 	}
 	if n := len(c.steps); n > 0 {
 		p.Reward = c.steps[n-1].Reward

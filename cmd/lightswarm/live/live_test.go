@@ -77,6 +77,30 @@ func TestRenderWithoutFigures(t *testing.T) {
 	}
 }
 
+// A problem is told in full on a small screen, and in the line of a log.
+func TestProblemsAreShown(t *testing.T) {
+	s := state()
+	if strings.Contains(Line(s), "problem") {
+		t.Errorf("a problem out of nothing: %s", Line(s))
+	}
+	s.Problem = "rollouts fail, the newest with agent_error: the program failed: exit status 1 … KeyError: 'KEY'"
+	out := Render(s, 60, 24)
+	for _, want := range []string{"rollouts fail", "KeyError: 'KEY'"} {
+		if !strings.Contains(out, want) || !strings.Contains(Line(s), want) {
+			t.Errorf("%q is missing:\n%s\n%s", want, out, Line(s))
+		}
+	}
+	for _, line := range strings.Split(out, "\n") {
+		if w := lipgloss.Width(line); w > 60 {
+			t.Errorf("a line is %d columns wide: %q", w, line)
+		}
+	}
+	s.Problem = strings.Repeat("long ", 1000)
+	if n := strings.Count(Render(s, 60, 24), "\n"); n > 24 {
+		t.Errorf("a long problem makes a screen of %d lines", n)
+	}
+}
+
 func TestRenderManyEvaluations(t *testing.T) {
 	s := state()
 	for i := range 1000 {

@@ -13,6 +13,8 @@ const (
 	fewestRows = 3
 	plotMargin = 6
 	minWidth   = 40
+	// mostProblem is how many lines a problem may have.
+	mostProblem = 4
 )
 
 var (
@@ -34,6 +36,7 @@ func Render(s State, width, height int) string {
 		counts = append(counts, strings.Split("refused "+r, ", ")...)
 	}
 	foot := append([]string{""}, fields(width, counts...)...)
+	foot = append(foot, problem(s.Problem, width)...)
 	room := height - len(head) - len(foot)
 	if lags := lag(s.Lag, width); room-len(lags) >= fewestRows {
 		foot, room = append(foot, lags...), room-len(lags)
@@ -57,6 +60,15 @@ func fields(width int, parts ...string) []string {
 		}
 	}
 	return lines
+}
+
+// problem wraps what failed, in a few lines.
+func problem(text string, width int) []string {
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(lipgloss.NewStyle().Width(width).Render(text), "\n")
+	return lines[:min(len(lines), mostProblem)]
 }
 
 // heading says the newest evaluation in figures, and with it the marks of the plot.

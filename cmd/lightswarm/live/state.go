@@ -35,6 +35,9 @@ func Line(s State) string {
 	if s.Phase != "" {
 		b.WriteString("  " + s.Phase)
 	}
+	if s.Problem != "" {
+		b.WriteString("  problem: " + s.Problem)
+	}
 	return b.String()
 }
 
