@@ -9,10 +9,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/lightswarm/lightswarm/rollout/env/protocol"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm/meter"
 )
 
@@ -63,7 +63,7 @@ func startChild(command []string, s setup, module []byte) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	complaints := &tail{}
+	complaints := &protocol.Complaints{}
 	cmd.Stderr = complaints
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (c *child) close() {
 }
 
 // listen takes what the child says, until it ends.
-func (c *child) listen(cmd *exec.Cmd, out io.Reader, complaints *tail) {
+func (c *child) listen(cmd *exec.Cmd, out io.Reader, complaints *protocol.Complaints) {
 	broken := c.take(bufio.NewReaderSize(out, 64<<10))
 	if !errors.Is(broken, io.EOF) {
 		c.kill(broken.Error())
@@ -159,7 +159,7 @@ func (c *child) listen(cmd *exec.Cmd, out io.Reader, complaints *tail) {
 				why += ": " + said
 			}
 		}
-		c.failure = &Failure{ReasonProcess, "the process of the environment: " + why}
+		c.failure = &Failure{Reason: ReasonProcess, Detail: "the process of the environment: " + why}
 	}
 	close(c.done)
 	for id, s := range c.episodes {
@@ -204,7 +204,7 @@ func (c *child) take(out io.Reader) error {
 func readFailure(body []byte) *Failure {
 	f := &Failure{}
 	if json.Unmarshal(body, f) != nil || f.Reason == "" {
-		f = &Failure{ReasonProcess, "the process of the environment failed and does not say why"}
+		f = &Failure{Reason: ReasonProcess, Detail: "the process of the environment failed and does not say why"}
 	}
 	return f
 }
@@ -255,22 +255,6 @@ func (c *child) request(ctx context.Context, id uint32, s *seat, line []byte) ([
 // end ends an episode. An instance that is at work notices within milliseconds.
 func (c *child) end(id uint32) {
 	c.send(frame{kind: frameClose, episode: id}) //nolint:errcheck // it fails if the process has ended
-}
-
-// tail keeps the end of what is written to it. It has one writer, and is read after that has ended.
-type tail struct{ kept []byte }
-
-// Write implements io.Writer; it never fails.
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p[max(0, len(p)-maxComplaints):]...)
-	if over := len(t.kept) - maxComplaints; over > 0 {
-		t.kept = t.kept[:copy(t.kept, t.kept[over:])]
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\uFFFD"))
 }
 
 // checkModule is an error if a module is too large to be sent to a child.

@@ -2,23 +2,7 @@
 // language that compiles to WASI preview 1, and can do nothing but compute: it sees no file, no network, no clock of the
 // machine, no other episode. What it does is the same to the byte on every machine.
 //
-// # The protocol
-//
-// A module is a command (it exports _start and memory). It reads requests from standard input and answers each with one
-// line on standard output, both JSON in UTF-8. One instance plays one episode; it gets requests in this order:
-//
-//	{"op":"reset","split":"train","index":7,"task":…}     first; task is there if the package lists the split's tasks
-//	  {"messages":[{"role":"user","content":"…"}],"tools":[{"name":"…","description":"…","parameters":{…}}]}
-//	{"op":"call","name":"…","arguments":"…"}              any number; arguments are the text that the policy wrote
-//	  {"result":"…"}
-//	{"op":"score","answer":"…"}                           once, and last
-//	  {"reward":1,"components":{"name":0.5}}
-//	{"op":"solve"}                                        after reset, when the environment is checked, never in a rollout
-//	  {"calls":[{"name":"…","arguments":"…"}],"answer":"…"}
-//
-// Any request may be answered with {"error":"…"}: the environment itself failed. Fields that are not named here are
-// errors. A module reads the next request only after it has answered, and may end when its input does. Its standard
-// error is for its author: the end of it is in errors.
+// A module is a command (it exports _start and memory). It speaks package protocol; one instance plays one episode.
 //
 // # What a module has
 //

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/rollout/env/protocol"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -182,12 +182,8 @@ func (e *Environment) running(ctx context.Context) (*child, error) {
 
 // Reset implements env.Environment. Its errors that are the environment's own are a *Failure.
 func (e *Environment) Reset(ctx context.Context, split string, index uint64) (env.Episode, error) {
-	i := slices.IndexFunc(e.m.Splits, func(s wire.Split) bool { return s.Name == split })
-	if i < 0 {
-		return nil, fmt.Errorf("%s: no split %q", e.m.Name, split)
-	}
-	if index >= e.m.Splits[i].Tasks {
-		return nil, fmt.Errorf("%s: task %d of split %q, which has %d", e.m.Name, index, split, e.m.Splits[i].Tasks)
+	if err := protocol.CheckTask(e.m, split, index); err != nil {
+		return nil, err
 	}
 	select {
 	case e.seats <- struct{}{}:
@@ -204,11 +200,30 @@ func (e *Environment) Reset(ctx context.Context, split string, index uint64) (en
 	if err != nil {
 		return nil, err
 	}
-	p := &episode{environment: e, child: c, id: id, seat: s}
-	if err := p.reset(ctx, split, index); err != nil {
-		return nil, errors.Join(err, p.Close())
+	return protocol.Begin(ctx, &port{e, c, id, s}, e.p, split, index)
+}
+
+// port is one instance. It implements protocol.Port.
+type port struct {
+	environment *Environment
+	child       *child
+	id          uint32
+	seat        *seat
+}
+
+// Ask implements protocol.Port.
+func (p *port) Ask(ctx context.Context, line []byte) ([]byte, error) {
+	said, used, err := p.child.request(ctx, p.id, p.seat, line)
+	if err == nil {
+		p.environment.used(used)
 	}
-	return p, nil
+	return said, err
+}
+
+// Close implements protocol.Port.
+func (p *port) Close() error {
+	p.child.end(p.id)
+	return nil
 }
 
 // Close ends the environment's process, and with it all episodes.

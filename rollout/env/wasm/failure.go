@@ -1,35 +1,22 @@
 package wasm
 
-// Reason says in which way a module failed. Reasons are stable.
-type Reason string
+import "github.com/lightswarm/lightswarm/rollout/env/protocol"
 
-// The reasons.
+// Reason says in which way a module failed.
+type Reason = protocol.Reason
+
+// Failure is what a module did wrong.
+type Failure = protocol.Failure
+
+// The reasons that modules have.
 const (
-	// ReasonSteps: a request took more steps than the manifest allows.
-	ReasonSteps Reason = "steps"
-	// ReasonDepth: calls were nested too deeply.
-	ReasonDepth Reason = "depth"
-	// ReasonTrap: an instruction failed, such as an access outside memory or a division by zero.
-	ReasonTrap Reason = "trap"
-	// ReasonExit: the module ended before it had answered.
-	ReasonExit Reason = "exit"
-	// ReasonOutput: an answer was too long.
-	ReasonOutput Reason = "output"
-	// ReasonProtocol: what the module wrote or read is not as the protocol has it.
-	ReasonProtocol Reason = "protocol"
-	// ReasonAnswer: an answer is not what its request wants, or breaks what the manifest promises.
-	ReasonAnswer Reason = "answer"
-	// ReasonReported: the module itself said that it failed.
-	ReasonReported Reason = "reported"
-	// ReasonProcess: the child process ended or hung, or could not be started.
-	ReasonProcess Reason = "process"
+	ReasonSteps    = protocol.ReasonSteps
+	ReasonDepth    = protocol.ReasonDepth
+	ReasonTrap     = protocol.ReasonTrap
+	ReasonExit     = protocol.ReasonExit
+	ReasonOutput   = protocol.ReasonOutput
+	ReasonProtocol = protocol.ReasonProtocol
+	ReasonAnswer   = protocol.ReasonAnswer
+	ReasonReported = protocol.ReasonReported
+	ReasonProcess  = protocol.ReasonProcess
 )
-
-// Failure is what an environment did wrong. The outcome of its rollout is env_error.
-type Failure struct {
-	Reason Reason
-	// Detail says it for people: what happened, in which request, and what the author can do.
-	Detail string
-}
-
-func (f *Failure) Error() string { return f.Detail }

@@ -13,16 +13,15 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/lightswarm/lightswarm/rollout/env/protocol"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm/meter"
 )
 
 const (
 	// MaxAnswer bounds a module's answer, in bytes.
-	MaxAnswer = 1 << 20
+	MaxAnswer = protocol.MaxLine
 	// maxDepth bounds calls inside one another, as package meter counts. The engine's own stack has room for many times it.
 	maxDepth = 1 << 20
-	// maxComplaints is how much of the end of a module's standard error is kept.
-	maxComplaints = 2 << 10
 	// hostCallSteps is what a call of a host function costs.
 	hostCallSteps = 256
 	// stepsAtOnce is how many steps a module gets before it asks for more: a few milliseconds' worth.
@@ -47,7 +46,7 @@ type guest struct {
 	asked      bool
 	reading    []byte // what is left of the request
 	line       []byte // the answer so far
-	complaints []byte
+	complaints protocol.Complaints
 	clock      int64 // nanoseconds since the epoch
 	random     *rand.ChaCha8
 }
@@ -78,10 +77,10 @@ func (g *guest) run(ctx context.Context, instantiate func(context.Context) (api.
 	defer g.module.Close(ctx)
 	start := g.module.ExportedFunction("_start")
 	if start == nil || len(start.Definition().ParamTypes()) > 0 || len(start.Definition().ResultTypes()) > 0 {
-		return &Failure{ReasonProtocol, "the module exports no function _start: build a command, not a library"}
+		return &Failure{Reason: ReasonProtocol, Detail: "the module exports no function _start: build a command, not a library"}
 	}
 	if g.module.Memory() == nil || g.module.ExportedMemory("memory") == nil {
-		return &Failure{ReasonProtocol, "the module exports no memory"}
+		return &Failure{Reason: ReasonProtocol, Detail: "the module exports no memory"}
 	}
 	_, err = start.Call(ctx)
 	return g.failure(err)
@@ -142,23 +141,23 @@ func (g *guest) failure(err error) *Failure {
 	case errors.Is(err, errClosed):
 		return nil
 	case g.module == nil && err != nil:
-		return &Failure{ReasonTrap, "it does not start: " + firstLine(err)}
+		return &Failure{Reason: ReasonTrap, Detail: "it does not start: " + firstLine(err)}
 	case errors.As(err, &own):
 		return own
 	case errors.Is(err, errSteps):
-		return &Failure{ReasonSteps, fmt.Sprintf("it used up the %d steps that the manifest allows for a request: look for an endless loop, or raise steps", g.steps)}
+		return &Failure{Reason: ReasonSteps, Detail: fmt.Sprintf("it used up the %d steps that the manifest allows for a request: look for an endless loop, or raise steps", g.steps)}
 	case err != nil && uint32(g.global(meter.Depth).Get()) > maxDepth:
-		return &Failure{ReasonDepth, "its calls are nested too deeply: look for a recursion without end"}
+		return &Failure{Reason: ReasonDepth, Detail: "its calls are nested too deeply: look for a recursion without end"}
 	case err == nil || errors.As(err, &status):
-		return &Failure{ReasonExit, fmt.Sprintf("it ended with status %d before it had answered%s", status, g.circumstances())}
+		return &Failure{Reason: ReasonExit, Detail: fmt.Sprintf("it ended with status %d before it had answered%s", status, g.circumstances())}
 	}
-	return &Failure{ReasonTrap, firstLine(err) + g.circumstances()}
+	return &Failure{Reason: ReasonTrap, Detail: firstLine(err) + g.circumstances()}
 }
 
 // circumstances is what an author wants to know of a failure besides.
 func (g *guest) circumstances() string {
 	text := fmt.Sprintf("; it had %.1f MiB of memory", float64(g.memory())/(1<<20))
-	if said := strings.TrimSpace(strings.ToValidUTF8(string(g.complaints), "\uFFFD")); said != "" {
+	if said := g.complaints.String(); said != "" {
 		text += "; the end of its standard error is: " + said
 	}
 	return text
@@ -175,7 +174,7 @@ func (g *guest) read() []byte {
 		return g.reading
 	}
 	if g.asked {
-		panic(&Failure{ReasonProtocol, "it reads on before it has answered: write one line with a line end, and flush it"})
+		panic(&Failure{Reason: ReasonProtocol, Detail: "it reads on before it has answered: write one line with a line end, and flush it"})
 	}
 	request, ok := <-g.requests
 	if !ok {
@@ -191,13 +190,13 @@ func (g *guest) write(b []byte) {
 	for _, c := range b {
 		switch {
 		case !g.asked:
-			panic(&Failure{ReasonProtocol, fmt.Sprintf("it writes %q to standard output when nothing is asked: write one line for each request, and messages to standard error", clip(b))})
+			panic(&Failure{Reason: ReasonProtocol, Detail: fmt.Sprintf("it writes %q to standard output when nothing is asked: write one line for each request, and messages to standard error", protocol.Clip(b))})
 		case c != '\n':
 			if g.line = append(g.line, c); len(g.line) > MaxAnswer {
-				panic(&Failure{ReasonOutput, fmt.Sprintf("its answer has more than %d bytes", MaxAnswer)})
+				panic(&Failure{Reason: ReasonOutput, Detail: fmt.Sprintf("its answer has more than %d bytes", MaxAnswer)})
 			}
 		case !utf8.Valid(g.line):
-			panic(&Failure{ReasonAnswer, "its answer is not UTF-8"})
+			panic(&Failure{Reason: ReasonAnswer, Detail: "its answer is not UTF-8"})
 		default:
 			used := Usage{Steps: uint64(g.steps - g.left()), MemoryBytes: g.memory()}
 			line := g.line
@@ -209,18 +208,4 @@ func (g *guest) write(b []byte) {
 }
 
 // complain takes what the module writes to its standard error.
-func (g *guest) complain(b []byte) {
-	g.complaints = append(g.complaints, b[max(0, len(b)-maxComplaints):]...)
-	if over := len(g.complaints) - maxComplaints; over > 0 {
-		g.complaints = g.complaints[:copy(g.complaints, g.complaints[over:])]
-	}
-}
-
-// clip shortens what a module wrote before it enters an error.
-func clip(b []byte) string {
-	const most = 120
-	if len(b) > most {
-		return strings.ToValidUTF8(string(b[:most]), "\uFFFD") + "…"
-	}
-	return strings.ToValidUTF8(string(b), "\uFFFD")
-}
+func (g *guest) complain(b []byte) { g.complaints.Write(b) } //nolint:errcheck // it never fails

@@ -47,7 +47,7 @@ func (a arguments) u32(i int) uint32 { return uint32(a.stack[i]) }
 func (a arguments) bytes(at, n uint32) []byte {
 	b, ok := a.module.Memory().Read(at, n)
 	if !ok {
-		panic(&Failure{ReasonTrap, "it passes a host function what is outside its memory"})
+		panic(&Failure{Reason: ReasonTrap, Detail: "it passes a host function what is outside its memory"})
 	}
 	return b
 }
@@ -165,7 +165,7 @@ func enter(ctx context.Context, m api.Module, stack []uint64) arguments {
 		g.module = m
 	}
 	if m.Memory() == nil {
-		panic(&Failure{ReasonProtocol, "the module exports no memory"})
+		panic(&Failure{Reason: ReasonProtocol, Detail: "the module exports no memory"})
 	}
 	return arguments{g, stack}
 }

@@ -71,7 +71,7 @@ func (w *worker) work(ctx context.Context) error {
 		return err
 	}
 	if err := w.compile(ctx, module.body); err != nil {
-		return w.fail(0, &Failure{ReasonAnswer, "the module cannot be run: " + err.Error()})
+		return w.fail(0, &Failure{Reason: ReasonAnswer, Detail: "the module cannot be run: " + err.Error()})
 	}
 	if err := w.send(frame{kind: frameReady}); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package wasm
+package protocol
 
 import (
 	"bytes"
@@ -8,19 +8,22 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"unicode/utf8"
 
 	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
-// Limits on what a module answers.
+// Limits on what an environment answers.
 const (
+	// MaxLine bounds a request and an answer, in bytes.
+	MaxLine     = 1 << 20
 	maxMessages = 64
 	maxTools    = 64
 )
 
-// request is a line to the module.
+// request is a line to the environment.
 type request struct {
 	Op        string          `json:"op"`
 	Split     *string         `json:"split,omitempty"`
@@ -31,20 +34,46 @@ type request struct {
 	Answer    *string         `json:"answer,omitempty"`
 }
 
-// episode is one instance. It implements env.Episode and env.Solver.
-type episode struct {
-	environment *Environment
-	child       *child
-	id          uint32
-	seat        *seat
+// Port is the environment's side of one episode: it reads lines and answers each with one.
+type Port interface {
+	// Ask sends a request, without a line end, and returns the answer. After an error nothing more is asked. What the
+	// environment did wrong is a *Failure.
+	Ask(ctx context.Context, line []byte) ([]byte, error)
+	// Close ends it. It is called once, after everything else.
+	Close() error
+}
 
+// Episode is an execution that speaks the protocol. It implements env.Episode and env.Solver.
+type Episode struct {
+	port     Port
+	manifest wire.EnvironmentManifest
 	messages []chat.Message
 	tools    []chat.Tool
 	failed   error // why the episode is of no more use
 }
 
+// CheckTask is an error if an environment has no such task.
+func CheckTask(m wire.EnvironmentManifest, split string, index uint64) error {
+	switch n := m.Tasks(split); {
+	case n == 0:
+		return fmt.Errorf("%s: no split %q", m.Name, split)
+	case index >= n:
+		return fmt.Errorf("%s: task %d of split %q, which has %d", m.Name, index, split, n)
+	}
+	return nil
+}
+
+// Begin starts a task of a package on a port, which it owns from then on, also if it fails.
+func Begin(ctx context.Context, port Port, p *env.Package, split string, index uint64) (*Episode, error) {
+	e := &Episode{port: port, manifest: p.Manifest()}
+	if err := e.reset(ctx, split, index, p.Task(split, index)); err != nil {
+		return nil, errors.Join(err, port.Close())
+	}
+	return e, nil
+}
+
 // ask sends a request and reads its answer into one of the structs below.
-func (p *episode) ask(ctx context.Context, r request, answer any) error {
+func (p *Episode) ask(ctx context.Context, r request, answer any) error {
 	if p.failed != nil {
 		return p.failed
 	}
@@ -52,7 +81,7 @@ func (p *episode) ask(ctx context.Context, r request, answer any) error {
 	return p.failed
 }
 
-func (p *episode) tryAsk(ctx context.Context, r request, answer any) error {
+func (p *Episode) tryAsk(ctx context.Context, r request, answer any) error {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false)
@@ -60,10 +89,10 @@ func (p *episode) tryAsk(ctx context.Context, r request, answer any) error {
 		return fmt.Errorf("%s: %w", r.Op, err)
 	}
 	body := bytes.TrimSuffix(line.Bytes(), []byte{'\n'})
-	if len(body) > MaxAnswer {
-		return &Failure{ReasonProtocol, fmt.Sprintf("%s: a request of %d bytes; at most %d are sent", r.Op, len(body), MaxAnswer)}
+	if len(body) > MaxLine {
+		return &Failure{ReasonProtocol, fmt.Sprintf("%s: a request of %d bytes; at most %d are sent", r.Op, len(body), MaxLine)}
 	}
-	said, used, err := p.child.request(ctx, p.id, p.seat, body)
+	said, err := p.port.Ask(ctx, body)
 	if err != nil {
 		var f *Failure
 		if errors.As(err, &f) {
@@ -71,12 +100,14 @@ func (p *episode) tryAsk(ctx context.Context, r request, answer any) error {
 		}
 		return err
 	}
-	p.environment.used(used)
+	if !utf8.Valid(said) {
+		return &Failure{ReasonAnswer, r.Op + ": its answer is not UTF-8"}
+	}
 	var report struct {
 		Error *string `json:"error"`
 	}
 	if json.Unmarshal(said, &report) == nil && report.Error != nil {
-		return &Failure{ReasonReported, fmt.Sprintf("%s: it reports: %s", r.Op, clip([]byte(*report.Error)))}
+		return &Failure{ReasonReported, fmt.Sprintf("%s: it reports: %s", r.Op, Clip([]byte(*report.Error)))}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(said))
 	decoder.DisallowUnknownFields()
@@ -87,18 +118,18 @@ func (p *episode) tryAsk(ctx context.Context, r request, answer any) error {
 		}
 	}
 	if err != nil {
-		return &Failure{ReasonAnswer, fmt.Sprintf("%s: its answer %q is not the JSON that was wanted: %v", r.Op, clip(said), err)}
+		return &Failure{ReasonAnswer, fmt.Sprintf("%s: its answer %q is not the JSON that was wanted: %v", r.Op, Clip(said), err)}
 	}
 	return nil
 }
 
 // wrong is an answer that does not do.
-func (p *episode) wrong(op, format string, arguments ...any) error {
+func (p *Episode) wrong(op, format string, arguments ...any) error {
 	p.failed = &Failure{ReasonAnswer, op + ": " + fmt.Sprintf(format, arguments...)}
 	return p.failed
 }
 
-func (p *episode) reset(ctx context.Context, split string, index uint64) error {
+func (p *Episode) reset(ctx context.Context, split string, index uint64, task json.RawMessage) error {
 	const op = "reset"
 	var opening struct {
 		Messages []struct {
@@ -111,7 +142,7 @@ func (p *episode) reset(ctx context.Context, split string, index uint64) error {
 			Parameters  json.RawMessage `json:"parameters"`
 		} `json:"tools"`
 	}
-	r := request{Op: op, Split: &split, Index: &index, Task: p.environment.p.Task(split, index)}
+	r := request{Op: op, Split: &split, Index: &index, Task: task}
 	if err := p.ask(ctx, r, &opening); err != nil {
 		return err
 	}
@@ -124,7 +155,7 @@ func (p *episode) reset(ctx context.Context, split string, index uint64) error {
 		case m.Content == nil:
 			return p.wrong(op, "messages[%d] has no content", i)
 		case role != chat.System && role != chat.User && role != chat.Assistant:
-			return p.wrong(op, "messages[%d].role is %q; it must be system, user or assistant", i, clip([]byte(m.Role)))
+			return p.wrong(op, "messages[%d].role is %q; it must be system, user or assistant", i, Clip([]byte(m.Role)))
 		case i == len(opening.Messages)-1 && role != chat.User:
 			return p.wrong(op, "messages[%d].role is %q; the last one must be user: it is the task", i, m.Role)
 		}
@@ -138,7 +169,7 @@ func (p *episode) reset(ctx context.Context, split string, index uint64) error {
 		var parameters map[string]json.RawMessage
 		switch {
 		case !chat.ValidToolName(t.Name):
-			return p.wrong(op, "tools[%d].name %q cannot be a tool's: use letters, digits, _ and -", i, clip([]byte(t.Name)))
+			return p.wrong(op, "tools[%d].name %q cannot be a tool's: use letters, digits, _ and -", i, Clip([]byte(t.Name)))
 		case seen[t.Name]:
 			return p.wrong(op, "tools[%d].name %q is there twice", i, t.Name)
 		case json.Unmarshal(t.Parameters, &parameters) != nil || parameters == nil:
@@ -153,13 +184,13 @@ func (p *episode) reset(ctx context.Context, split string, index uint64) error {
 }
 
 // Messages implements env.Episode.
-func (p *episode) Messages() []chat.Message { return p.messages }
+func (p *Episode) Messages() []chat.Message { return p.messages }
 
 // Tools implements env.Episode.
-func (p *episode) Tools() []chat.Tool { return p.tools }
+func (p *Episode) Tools() []chat.Tool { return p.tools }
 
 // Call implements env.Episode.
-func (p *episode) Call(ctx context.Context, name, arguments string) (string, error) {
+func (p *Episode) Call(ctx context.Context, name, arguments string) (string, error) {
 	const op = "call"
 	var result struct {
 		Result *string `json:"result"`
@@ -174,7 +205,7 @@ func (p *episode) Call(ctx context.Context, name, arguments string) (string, err
 }
 
 // Score implements env.Episode.
-func (p *episode) Score(ctx context.Context, answer string) (env.Score, error) {
+func (p *Episode) Score(ctx context.Context, answer string) (env.Score, error) {
 	const op = "score"
 	var score struct {
 		Reward     *float64           `json:"reward"`
@@ -186,7 +217,7 @@ func (p *episode) Score(ctx context.Context, answer string) (env.Score, error) {
 	if score.Reward == nil {
 		return env.Score{}, p.wrong(op, "its answer has no reward")
 	}
-	m := p.environment.m
+	m := p.manifest
 	s := env.Score{Reward: float32(*score.Reward)}
 	if !(s.Reward >= m.RewardMin && s.Reward <= m.RewardMax) {
 		return env.Score{}, p.wrong(op, "reward %v is outside the manifest's range, %v to %v", s.Reward, m.RewardMin, m.RewardMax)
@@ -197,7 +228,7 @@ func (p *episode) Score(ctx context.Context, answer string) (env.Score, error) {
 	for name, value := range score.Components {
 		v := float32(value)
 		if name == "" || len(name) > wire.MaxComponentName || math.IsInf(float64(v), 0) {
-			return env.Score{}, p.wrong(op, "component %q is %v; a name has 1 to %d bytes, and a value fits 32 bits", clip([]byte(name)), value, wire.MaxComponentName)
+			return env.Score{}, p.wrong(op, "component %q is %v; a name has 1 to %d bytes, and a value fits 32 bits", Clip([]byte(name)), value, wire.MaxComponentName)
 		}
 		if s.Components == nil {
 			s.Components = make(map[string]float32)
@@ -208,7 +239,7 @@ func (p *episode) Score(ctx context.Context, answer string) (env.Score, error) {
 }
 
 // Solve implements env.Solver.
-func (p *episode) Solve(ctx context.Context) (env.Solution, error) {
+func (p *Episode) Solve(ctx context.Context) (env.Solution, error) {
 	const op = "solve"
 	var solution struct {
 		Calls []struct {
@@ -231,7 +262,4 @@ func (p *episode) Solve(ctx context.Context) (env.Solution, error) {
 }
 
 // Close implements env.Episode.
-func (p *episode) Close() error {
-	p.child.end(p.id)
-	return nil
-}
+func (p *Episode) Close() error { return p.port.Close() }
