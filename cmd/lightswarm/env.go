@@ -16,6 +16,7 @@ import (
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
 	"github.com/lightswarm/lightswarm/rollout/env/pack"
+	programs "github.com/lightswarm/lightswarm/rollout/env/program"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
 )
 
@@ -24,10 +25,10 @@ func (p *program) env() *cobra.Command {
 		Use:   "env",
 		Short: "Make environments, check them and look at them",
 		Long: `An environment is tasks, tools and scoring. Anybody can make one: a folder with environment.toml and a WebAssembly
-module, or the Go package that it is built from. Commands take such a folder, a package file made by env build, or the
-name of an environment that is built in.`,
+module, the Go package that it is built from, or a program such as one in Python. Commands take such a folder, a package
+file made by env build, or the name of an environment that is built in.`,
 	}
-	c.AddCommand(p.envInit(), p.envCheck(), p.envRun(), p.envShow(), p.envBuild(), p.envList(), envWork())
+	c.AddCommand(p.envInit(), p.envCheck(), p.envRun(), p.envShow(), p.envBuild(), p.envList(), envWork(), envExec())
 	return c
 }
 
@@ -45,6 +46,18 @@ func envWork() *cobra.Command {
 	}
 }
 
+// envExec is the beginning of the process of an environment that is a program. Nobody but this program starts it.
+func envExec() *cobra.Command {
+	return &cobra.Command{
+		Use:    "exec SETUP",
+		Hidden: true,
+		Args:   takes(1, 1),
+		RunE: func(_ *cobra.Command, arguments []string) error {
+			return programs.Work(arguments[0])
+		},
+	}
+}
+
 // builtinEnvironments are those of the program.
 var builtinEnvironments = []env.Environment{calc.New()}
 
@@ -55,6 +68,14 @@ type environmentArgument struct {
 	from string
 	// oracle and null solve its tasks, and nothing.
 	oracle, null env.Player
+	// withoutLandlock runs programs where the system cannot keep files from them.
+	withoutLandlock bool
+}
+
+// flagWithoutLandlock adds the flag to a command that runs environments.
+func flagWithoutLandlock(c *cobra.Command) *bool {
+	return c.Flags().Bool("without-landlock", false,
+		"run environments of kind exec where the system has no Landlock to keep your files from them: only if you trust their author")
 }
 
 // findEnvironment reads a folder or a package file, or takes what is built in.
@@ -99,7 +120,12 @@ func (a *environmentArgument) open(ctx context.Context) (env.Environment, error)
 	if cache, err := os.UserCacheDir(); err == nil {
 		o.Cache = filepath.Join(cache, "lightswarm", "modules")
 	}
-	return env.Drivers{env.Builtin(builtinEnvironments...), wasm.New(o)}.Open(ctx, a.Package)
+	drivers := env.Drivers{
+		env.Builtin(builtinEnvironments...),
+		wasm.New(o),
+		programs.New(programs.Options{Command: []string{self, "env", "exec"}, WithoutLandlock: a.withoutLandlock}),
+	}
+	return drivers.Open(ctx, a.Package)
 }
 
 // environmentResult is what `env show --json` prints.
@@ -197,6 +223,10 @@ func environmentText(w io.Writer, r *environmentResult) {
 		fmt.Fprintf(w, "artefact     %s, %d bytes in %d blocks\n", f.Name, f.Bytes, f.Blocks)
 	}
 	if r.Steps > 0 {
-		fmt.Fprintf(w, "limits       %d MiB of memory, %d steps a request\n", r.MemoryBytes>>20, r.Steps)
+		steps := "steps"
+		if r.Kind == programs.Kind {
+			steps = "ms"
+		}
+		fmt.Fprintf(w, "limits       %d MiB of memory, %d %s a request\n", r.MemoryBytes>>20, r.Steps, steps)
 	}
 }

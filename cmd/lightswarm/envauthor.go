@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/pack"
+	programs "github.com/lightswarm/lightswarm/rollout/env/program"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -22,19 +25,25 @@ import (
 const packageExtension = ".lsenv"
 
 func (p *program) envInit() *cobra.Command {
-	name := ""
+	name, kind := "", ""
 	c := &cobra.Command{
 		Use:   "init FOLDER",
 		Short: "Make a folder with a small environment to start from",
-		Long: `Make a folder with a small environment in Go, which passes lightswarm env check as it is. Checking builds it, for which
-Go has to be installed. No file is overwritten.`,
+		Long: `Make a folder with a small environment, which passes lightswarm env check as it is: in Go for the kind wasm, which runs
+alike everywhere, or in Python for the kind exec, which runs on Linux. Checking the first builds it, for which Go has to be
+installed. No file is overwritten.`,
 		Example: `  lightswarm env init ./letters
+  lightswarm env init --kind exec ./letters
   lightswarm env check ./letters`,
 		Args: takes(1, 1),
 	}
 	c.Flags().StringVar(&name, "name", "", "the environment's name (default the folder's)")
+	c.Flags().StringVar(&kind, "kind", pack.TemplateKinds[0], "the environment's kind: "+strings.Join(pack.TemplateKinds, " or "))
 	c.RunE = func(_ *cobra.Command, arguments []string) error {
 		dir := arguments[0]
+		if !slices.Contains(pack.TemplateKinds, kind) {
+			return usage(fmt.Errorf("--kind %q: use %s", kind, strings.Join(pack.TemplateKinds, " or ")))
+		}
 		if name == "" {
 			full, err := filepath.Abs(dir)
 			if err != nil {
@@ -46,7 +55,7 @@ Go has to be installed. No file is overwritten.`,
 		} else if !wire.PackageName(name) {
 			return usage(fmt.Errorf("--name %q %s", name, wire.PackageNameRule))
 		}
-		files, err := pack.Template(dir, name)
+		files, err := pack.Template(dir, name, kind)
 		if err != nil {
 			return err
 		}
@@ -59,7 +68,7 @@ Go has to be installed. No file is overwritten.`,
 			for _, f := range files {
 				fmt.Fprintln(w, f)
 			}
-			fmt.Fprintf(w, "\nWhat it does is in environment.go. Check it with:\n\n  lightswarm env check %s\n", dir)
+			fmt.Fprintf(w, "\nWhat it does is in environment.%s. Check it with:\n\n  lightswarm env check %s\n", map[bool]string{true: "py", false: "go"}[kind == programs.Kind], dir)
 		})
 	}
 	return c

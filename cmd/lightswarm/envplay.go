@@ -12,12 +12,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lightswarm/lightswarm/rollout/env"
+	programs "github.com/lightswarm/lightswarm/rollout/env/program"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
+	"github.com/lightswarm/lightswarm/wire"
 )
 
 // checkResult is what `env check --json` prints.
 type checkResult struct {
 	OK bool `json:"ok"`
+	// Exact says whether executions were compared.
+	Exact bool `json:"exact"`
 	// Problem is the first broken promise.
 	Problem string `json:"problem,omitempty"`
 	CID     string `json:"cid"`
@@ -26,7 +30,7 @@ type checkResult struct {
 	// Tasks is how many tasks were played, each of them three times.
 	Tasks uint64 `json:"tasks"`
 	// PeakSteps and PeakMemoryBytes are the most that any request took, Steps and MemoryBytes what it may take. They are 0
-	// for what has no limits.
+	// for what has no limits. A program's steps are milliseconds, and its memory is not measured.
 	PeakSteps       uint64 `json:"peak_steps"`
 	Steps           uint64 `json:"steps"`
 	PeakMemoryBytes uint64 `json:"peak_memory_bytes"`
@@ -46,11 +50,13 @@ func (p *program) envCheck() *cobra.Command {
   - no reward is outside the range that the manifest declares;
   - tasks beyond a split's last are refused.
 
-Modules have no files and no network, so that there is nothing to check. The exit code is 1 if a promise is broken.`,
+Modules have no files and no network, so that there is nothing to check; programs run in the same sandbox as in a network.
+The exit code is 1 if a promise is broken.`,
 		Example: `  lightswarm env check ./letters
   lightswarm env check letters-0.1.0.lsenv --tasks 1000 --json`,
 		Args: takes(1, 1),
 	}
+	withoutLandlock := flagWithoutLandlock(c)
 	c.Flags().Uint64Var(&tasks, "tasks", 20, "tasks of each split to play")
 	c.RunE = func(cmd *cobra.Command, arguments []string) error {
 		if tasks == 0 {
@@ -60,6 +66,7 @@ Modules have no files and no network, so that there is nothing to check. The exi
 		if err != nil {
 			return err
 		}
+		a.withoutLandlock = *withoutLandlock
 		e, err := a.open(cmd.Context())
 		if err != nil {
 			return err
@@ -81,6 +88,7 @@ func checkEnvironment(ctx context.Context, a *environmentArgument, e env.Environ
 	m := e.Manifest()
 	r := checkResult{
 		CID: a.CID().String(), Name: m.Name, Version: m.Version, Steps: m.Limits.Steps, MemoryBytes: m.Limits.MemoryBytes,
+		Exact: m.Determinism == wire.DeterminismExact,
 	}
 	for _, s := range m.Splits {
 		r.Tasks += min(tasks, s.Tasks)
@@ -92,9 +100,12 @@ func checkEnvironment(ctx context.Context, a *environmentArgument, e env.Environ
 	if r.OK = err == nil; !r.OK {
 		r.Problem = err.Error()
 	}
-	if module, ok := e.(*wasm.Environment); ok {
-		used := module.Peak()
+	switch e := e.(type) {
+	case *wasm.Environment:
+		used := e.Peak()
 		r.PeakSteps, r.PeakMemoryBytes = used.Steps, used.MemoryBytes
+	case *programs.Environment:
+		r.PeakSteps = uint64(e.Peak().Milliseconds())
 	}
 	return r, nil
 }
@@ -103,9 +114,17 @@ func checkText(w io.Writer, r *checkResult) {
 	if !r.OK {
 		return // standard error says it
 	}
-	fmt.Fprintf(w, "%s@%s is sound: %d tasks, each solved twice with the same bytes, and not by answering nothing\n", r.Name, r.Version, r.Tasks)
+	twice := "twice"
+	if r.Exact {
+		twice = "twice with the same bytes"
+	}
+	fmt.Fprintf(w, "%s@%s is sound: %d tasks, each solved %s, and not by answering nothing\n", r.Name, r.Version, r.Tasks, twice)
 	fmt.Fprintf(w, "cid     %s\n", r.CID)
-	if r.Steps > 0 {
+	switch {
+	case r.Steps > 0 && r.PeakMemoryBytes == 0:
+		fmt.Fprintf(w, "time    %d of %d ms in the longest request\n", r.PeakSteps, r.Steps)
+		fmt.Fprintf(w, "memory  at most %d MiB\n", r.MemoryBytes>>20)
+	case r.Steps > 0:
 		fmt.Fprintf(w, "steps   %d of %d in the longest request\n", r.PeakSteps, r.Steps)
 		fmt.Fprintf(w, "memory  %.1f of %d MiB\n", float64(r.PeakMemoryBytes)/(1<<20), r.MemoryBytes>>20)
 	}
@@ -158,6 +177,7 @@ func (p *program) envRun() *cobra.Command {
 		Args: takes(1, 1),
 	}
 	flags := c.Flags()
+	withoutLandlock := flagWithoutLandlock(c)
 	flags.StringVar(&split, "split", "", "split of the task (default the first one)")
 	flags.Uint64Var(&task, "task", 0, "the task's number within its split")
 	flags.StringArrayVar(&calls, "call", nil, "tool to call and its arguments, as 'NAME ARGUMENTS'; can be given several times")
@@ -171,6 +191,7 @@ func (p *program) envRun() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		a.withoutLandlock = *withoutLandlock
 		m := a.Manifest()
 		if split == "" {
 			split = m.Splits[0].Name

@@ -142,7 +142,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		{replace(`"1.2.3"`, `"1"`), twoTasks, "toml:2: version must be a semantic version"},
 		{replace("Finding the way out.", long), twoTasks, "toml:3: description has 4097 bytes; at most 4096"},
 		{replace(`"MIT"`, `""`), twoTasks, "toml:4: licence must say how others may use it"},
-		{replace(`"wasm"`, `"docker"`), twoTasks, `toml:5: kind is "docker"; packages can be of kind "wasm"`},
+		{replace(`"wasm"`, `"docker"`), twoTasks, `toml:5: kind is "docker"; packages can be of kind "wasm" or "exec"`},
 		{replace(`"exact"`, `"yes"`), twoTasks, `toml:6: determinism is "yes"; it must be "exact" or "stochastic"`},
 		{replace(`["walker", "mapper"]`, `[]`), twoTasks, "toml:7: agents must name at least one agent"},
 		{replace(`["walker"]`, `["runner"]`), twoTasks, "toml:8: trained_agents must all be among agents"},
@@ -181,15 +181,55 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 
 func TestTemplateOverwritesNothing(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Template(dir, "No Name"); err == nil {
+	if _, err := Template(dir, "No Name", "wasm"); err == nil {
 		t.Error("a bad name is accepted")
 	}
-	files, err := Template(filepath.Join(dir, "new"), "my-letters")
-	if err != nil || len(files) != 5 {
-		t.Fatalf("%v, %v", files, err)
+	if _, err := Template(dir, "my-letters", "builtin"); err == nil || !strings.Contains(err.Error(), "use wasm or exec") {
+		t.Errorf("another kind: %v", err)
 	}
-	if _, err := Template(filepath.Join(dir, "new"), "my-letters"); err == nil || !strings.Contains(err.Error(), "exists") {
-		t.Errorf("a second time: %v", err)
+	for kind, n := range map[string]int{"wasm": 5, "exec": 4} {
+		files, err := Template(filepath.Join(dir, kind), "my-letters", kind)
+		if err != nil || len(files) != n {
+			t.Fatalf("%v, %v", files, err)
+		}
+		if m, err := Peek(filepath.Join(dir, kind)); err != nil || m.Name != "my-letters" || m.Kind != kind {
+			t.Errorf("%+v, %v", m, err)
+		}
+		if _, err := Template(filepath.Join(dir, kind), "my-letters", kind); err == nil || !strings.Contains(err.Error(), "exists") {
+			t.Errorf("a second time: %v", err)
+		}
+	}
+}
+
+// A program's package has its files too, and a time in milliseconds.
+func TestReadProgram(t *testing.T) {
+	a, _, _ := strings.Cut(sound, "[wasm]")
+	text := strings.NewReplacer(`"wasm"`, `"exec"`, `"exact"`, `"stochastic"`).Replace(a) + `[exec]
+program = "maze.wasm"
+files = ["tasks/validation.jsonl", "environment.toml"]
+memory_mib = 100
+seconds = 0.25
+`
+	p, err := Read(t.Context(), folder(t, text, twoTasks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.Manifest()
+	if got := fmt.Sprint(m.Kind, m.Entry, m.Determinism, m.Limits, len(m.Artefacts)); got != "execmaze.wasm2 {104857600 250} 3" {
+		t.Errorf("the manifest has %s", got)
+	}
+	for _, c := range []struct{ old, instead, says string }{
+		{`program = "maze.wasm"`, "", "toml:22: exec needs program"},
+		{`program = "maze.wasm"`, `program = "none"`, "toml:23: there is no file"},
+		{`"tasks/validation.jsonl", `, `"../x", `, `toml:24: "../x" is outside the folder`},
+		{"memory_mib = 100", "memory_mib = 63", "toml:25: exec.memory_mib is 63; it must be between 64 and 4096"},
+		{"seconds = 0.25", "seconds = nan", "toml:26: exec.seconds is NaN; it must be between 0.1 and 600"},
+		{`"stochastic"`, `"exact"`, `toml:6: determinism must be "stochastic"`},
+	} {
+		_, err := Read(t.Context(), folder(t, strings.Replace(text, c.old, c.instead, 1), twoTasks))
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v, want …%s…", err, c.says)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/rollout/env/program"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -28,6 +29,12 @@ const maxSourceBytes = 128 << 10
 const (
 	DefaultMemoryMiB = 64
 	DefaultSteps     = 1_000_000_000
+)
+
+// What a program has if environment.toml does not say.
+const (
+	DefaultProgramMemoryMiB = 512
+	DefaultProgramSeconds   = 10
 )
 
 // source is environment.toml.
@@ -55,6 +62,12 @@ type source struct {
 		MemoryMiB int64  `toml:"memory_mib"`
 		Steps     int64  `toml:"steps"`
 	} `toml:"wasm"`
+	Exec struct {
+		Program   string   `toml:"program"`
+		Files     []string `toml:"files"`
+		MemoryMiB int64    `toml:"memory_mib"`
+		Seconds   float64  `toml:"seconds"`
+	} `toml:"exec"`
 }
 
 // SourceError says what is wrong with environment.toml.
@@ -81,32 +94,51 @@ func Read(ctx context.Context, dir string) (*env.Package, error) {
 		return nil, err
 	}
 	artefacts := map[string][]byte{}
-	if s.Wasm.Go != "" {
+	from := map[string]string{} // where each artefact comes from, for people
+	// add reads a file of the folder.
+	add := func(file, field string) error {
+		artefact := filepath.Base(file)
+		content, err := readArtefact(dir, file)
+		if other, ok := from[artefact]; err == nil && ok && other != file {
+			err = fmt.Errorf("%s is called %s, as is %s: rename one of them", file, artefact, other)
+		}
+		if err != nil {
+			return &SourceError{name, lines[field], err.Error()}
+		}
+		artefacts[artefact], from[artefact] = content, file
+		return nil
+	}
+	switch {
+	case s.Kind == program.Kind:
+		if err := add(s.Exec.Program, "exec.program"); err != nil {
+			return nil, err
+		}
+		for _, file := range s.Exec.Files {
+			if err := add(file, "exec.files"); err != nil {
+				return nil, err
+			}
+		}
+	case s.Wasm.Go != "":
 		artefacts[goModule], err = buildGo(ctx, dir, s.Wasm.Go)
-	} else {
-		artefacts[m.Entry], err = readArtefact(dir, s.Wasm.Module)
+		if err != nil {
+			return nil, &SourceError{name, lines["wasm.go"], err.Error()}
+		}
+		from[goModule] = "the module"
+	default:
+		if err := add(s.Wasm.Module, "wasm.module"); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, &SourceError{name, lines["wasm.module"] + lines["wasm.go"], err.Error()}
-	}
-	from := map[string]string{m.Entry: "the module"}
 	for i, split := range s.Split {
 		if split.File == "" {
 			continue
 		}
-		data := m.Splits[i].Data
-		content, err := readArtefact(dir, split.File)
-		if other, ok := from[data]; err == nil && ok && other != split.File {
-			err = fmt.Errorf("%s is called %s, as is %s: rename one of them", split.File, data, other)
+		if err := add(split.File, fmt.Sprintf("split[%d].file", i)); err != nil {
+			return nil, err
 		}
-		from[data] = split.File
-		if err == nil && split.Tasks == 0 {
-			m.Splits[i].Tasks = countLines(content)
+		if split.Tasks == 0 {
+			m.Splits[i].Tasks = countLines(artefacts[m.Splits[i].Data])
 		}
-		if err != nil {
-			return nil, &SourceError{name, lines[fmt.Sprintf("split[%d].file", i)], err.Error()}
-		}
-		artefacts[data] = content
 	}
 	p, err := env.NewPackage(m, artefacts)
 	if err != nil {
@@ -177,8 +209,8 @@ func (s *source) manifest(name string, lines map[string]int) (wire.EnvironmentMa
 	fail := func(field, format string, arguments ...any) (wire.EnvironmentManifest, error) {
 		return m, &SourceError{name, lines[field], field + " " + fmt.Sprintf(format, arguments...)}
 	}
-	if s.Kind != wasm.Kind {
-		return fail("kind", "is %q; packages can be of kind %q", s.Kind, wasm.Kind)
+	if s.Kind != wasm.Kind && s.Kind != program.Kind {
+		return fail("kind", "is %q; packages can be of kind %q or %q", s.Kind, wasm.Kind, program.Kind)
 	}
 	if m.Determinism == 0 {
 		return fail("determinism", `is %q; it must be "exact" or "stochastic"`, s.Determinism)
@@ -196,24 +228,12 @@ func (s *source) manifest(name string, lines map[string]int) (wire.EnvironmentMa
 		}
 		m.Splits = append(m.Splits, wire.Split{Name: split.Name, Tasks: uint64(split.Tasks), Data: data})
 	}
-	w := s.Wasm
-	switch {
-	case (w.Module == "") == (w.Go == ""):
-		return fail("wasm", `needs either module, the compiled module's file, or go, the Go package that it is built from, such as "."`)
-	case w.MemoryMiB < 0 || w.MemoryMiB > wasm.MaxMemoryBytes>>20:
-		return fail("wasm.memory_mib", "is %d; it must be between 1 and %d", w.MemoryMiB, wasm.MaxMemoryBytes>>20)
-	case w.Steps < 0 || w.Steps > 0 && w.Steps < wasm.MinSteps || w.Steps > wasm.MaxSteps:
-		return fail("wasm.steps", "is %d; it must be between %d and %d", w.Steps, wasm.MinSteps, int64(wasm.MaxSteps))
+	limits := s.wasmLimits
+	if s.Kind == program.Kind {
+		limits = s.execLimits
 	}
-	if m.Entry = filepath.Base(w.Module); w.Go != "" {
-		m.Entry = goModule
-	}
-	m.Limits = wire.EpisodeLimits{MemoryBytes: DefaultMemoryMiB << 20, Steps: DefaultSteps}
-	if w.MemoryMiB > 0 {
-		m.Limits.MemoryBytes = uint64(w.MemoryMiB) << 20
-	}
-	if w.Steps > 0 {
-		m.Limits.Steps = uint64(w.Steps)
+	if field, why := limits(&m); why != "" {
+		return fail(field, "%s", why)
 	}
 	// What is only known of the files is filled in to check the rest.
 	known := m
@@ -228,6 +248,55 @@ func (s *source) manifest(name string, lines map[string]int) (wire.EnvironmentMa
 		return fail("reward", "must be numbers that fit 32 bits")
 	}
 	return m, nil
+}
+
+// wasmLimits fills in what a module has, or says what is wrong with a field.
+func (s *source) wasmLimits(m *wire.EnvironmentManifest) (field, why string) {
+	w := s.Wasm
+	switch {
+	case (w.Module == "") == (w.Go == ""):
+		return "wasm", `needs either module, the compiled module's file, or go, the Go package that it is built from, such as "."`
+	case w.MemoryMiB < 0 || w.MemoryMiB > wasm.MaxMemoryBytes>>20:
+		return "wasm.memory_mib", fmt.Sprintf("is %d; it must be between 1 and %d", w.MemoryMiB, wasm.MaxMemoryBytes>>20)
+	case w.Steps < 0 || w.Steps > 0 && w.Steps < wasm.MinSteps || w.Steps > wasm.MaxSteps:
+		return "wasm.steps", fmt.Sprintf("is %d; it must be between %d and %d", w.Steps, wasm.MinSteps, int64(wasm.MaxSteps))
+	}
+	if m.Entry = filepath.Base(w.Module); w.Go != "" {
+		m.Entry = goModule
+	}
+	m.Limits = wire.EpisodeLimits{MemoryBytes: DefaultMemoryMiB << 20, Steps: DefaultSteps}
+	if w.MemoryMiB > 0 {
+		m.Limits.MemoryBytes = uint64(w.MemoryMiB) << 20
+	}
+	if w.Steps > 0 {
+		m.Limits.Steps = uint64(w.Steps)
+	}
+	return "", ""
+}
+
+// execLimits fills in what a program has, or says what is wrong with a field. A program's steps are milliseconds.
+func (s *source) execLimits(m *wire.EnvironmentManifest) (field, why string) {
+	x := s.Exec
+	memory, seconds := x.MemoryMiB, x.Seconds
+	if memory == 0 {
+		memory = DefaultProgramMemoryMiB
+	}
+	if seconds == 0 {
+		seconds = DefaultProgramSeconds
+	}
+	switch {
+	case x.Program == "":
+		return "exec", `needs program, a file such as "environment.py" whose first line says what runs it`
+	case memory < program.MinMemoryBytes>>20 || memory > program.MaxMemoryBytes>>20:
+		return "exec.memory_mib", fmt.Sprintf("is %d; it must be between %d and %d", memory, program.MinMemoryBytes>>20, program.MaxMemoryBytes>>20)
+	case !(seconds >= program.MinTime.Seconds() && seconds <= program.MaxTime.Seconds()):
+		return "exec.seconds", fmt.Sprintf("is %v; it must be between %v and %v", seconds, program.MinTime.Seconds(), program.MaxTime.Seconds())
+	case m.Determinism != wire.DeterminismStochastic:
+		return "determinism", `must be "stochastic": what a program does also depends on the machine's interpreter`
+	}
+	m.Entry = filepath.Base(x.Program)
+	m.Limits = wire.EpisodeLimits{MemoryBytes: uint64(memory) << 20, Steps: uint64(math.Round(seconds * 1000))}
+	return "", ""
 }
 
 // fieldNames are fields of the manifest that have another name in environment.toml.

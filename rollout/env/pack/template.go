@@ -8,21 +8,31 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/lightswarm/lightswarm/rollout/env/program"
+	"github.com/lightswarm/lightswarm/rollout/env/wasm"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
 //go:embed template
 var templateFiles embed.FS
 
-// Template writes the folder of a small environment of the given name, in Go, which passes all checks as it is. The
-// folder is made if it does not exist; no file in it is overwritten. It returns the files' names.
-func Template(dir, name string) ([]string, error) {
+// TemplateKinds are the kinds that there are templates of.
+var TemplateKinds = []string{wasm.Kind, program.Kind}
+
+// Template writes the folder of a small environment of the given name, which passes all checks as it is: in Go for the kind
+// wasm, in Python for exec. The folder is made if it does not exist; no file in it is overwritten. It returns the files'
+// names.
+func Template(dir, name, kind string) ([]string, error) {
+	if !slices.Contains(TemplateKinds, kind) {
+		return nil, fmt.Errorf("there is no environment of kind %q to start from: use %s", kind, strings.Join(TemplateKinds, " or "))
+	}
 	if !wire.PackageName(name) || len(name) > wire.MaxNameBytes {
 		return nil, fmt.Errorf("name %q %s", name, wire.PackageNameRule)
 	}
-	entries, err := templateFiles.ReadDir("template")
+	entries, err := templateFiles.ReadDir("template/" + kind)
 	if err != nil {
 		return nil, err
 	}
@@ -38,14 +48,18 @@ func Template(dir, name string) ([]string, error) {
 		return nil, err
 	}
 	for i, e := range entries {
-		content, err := templateFiles.ReadFile("template/" + e.Name())
+		content, err := templateFiles.ReadFile("template/" + kind + "/" + e.Name())
 		if err != nil {
 			return nil, err
 		}
 		if e.Name() == SourceFile {
 			content = bytes.Replace(content, []byte(`"letters"`), []byte(`"`+name+`"`), 1)
 		}
-		if err := os.WriteFile(files[i], content, 0o666); err != nil {
+		mode := fs.FileMode(0o666)
+		if bytes.HasPrefix(content, []byte("#!")) {
+			mode = 0o777
+		}
+		if err := os.WriteFile(files[i], content, mode); err != nil {
 			return nil, err
 		}
 	}

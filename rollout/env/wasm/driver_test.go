@@ -12,7 +12,7 @@ import (
 // The template that people start from is what a driver makes has to be.
 func TestDriver(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := pack.Template(dir, "letters"); err != nil {
+	if _, err := pack.Template(dir, "letters", wasm.Kind); err != nil {
 		t.Fatal(err)
 	}
 	p, err := pack.Read(t.Context(), dir)
