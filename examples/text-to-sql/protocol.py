@@ -1,0 +1,30 @@
+"""The environment's side of the protocol: a request is a line of JSON on standard input, its answer a line on standard
+output. What is printed goes to standard error, so that it does no harm. What the environment does is in environment.py."""
+
+import json
+import sys
+
+
+def serve(environment):
+    """Plays one task with a class, until nobody asks any more."""
+    requests, answers = sys.stdin, sys.stdout
+    sys.stdout = sys.stderr
+    episode = None
+    for line in requests:
+        request = json.loads(line)
+        if request["op"] == "reset":
+            episode = environment(request["split"], request["index"], request.get("task"))
+            answer = {"messages": episode.messages(), "tools": episode.tools()}
+        elif request["op"] == "call":
+            answer = {"result": episode.call(request["name"], request["arguments"])}
+        elif request["op"] == "score":
+            score = episode.score(request["answer"])
+            reward, components = score if isinstance(score, tuple) else (score, {})
+            answer = {"reward": reward, "components": components}
+        elif request["op"] == "solve":
+            calls, final = episode.solve()
+            answer = {"calls": [{"name": name, "arguments": arguments} for name, arguments in calls], "answer": final}
+        else:
+            answer = {"error": "no such request: " + request["op"]}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
