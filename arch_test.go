@@ -44,7 +44,7 @@ var layers = map[string]string{
 	"rollout/env/calc":       "wire policy/chat rollout/agent rollout/env | rollout/env/drivertest",
 	"rollout/env/drivertest": "wire rollout/env",
 	"rollout/env/pack":       "wire rollout/env rollout/env/program rollout/env/wasm rollout/env/wasm/meter",
-	"rollout/env/program":    "wire rollout/env rollout/env/protocol | rollout/env/drivertest rollout/env/pack",
+	"rollout/env/program":    "wire rollout/env rollout/env/protocol | rollout rollout/agent rollout/env/drivertest rollout/env/pack policy wire/bundle",
 	"rollout/env/protocol":   "wire policy/chat rollout/env",
 	"rollout/env/wasm":       "wire rollout/env rollout/env/protocol rollout/env/wasm/meter | rollout rollout/agent rollout/env/drivertest rollout/env/pack policy wire/bundle",
 	"rollout/env/wasm/meter": "",
