@@ -39,7 +39,15 @@
 // signal handlers, event loops and the seeds of random and numpy are its own, and so is all else that it changes.
 // It differs in that modules have the state that importing them, with the environment of the command alone, has led to;
 // in that string hashes are seeded once for all; and in that threads which an import starts are missing, which the log
-// warns of. An interpreter that dies is started again, with growing pauses while nothing comes of it. Agents that it had
+// warns of. At its end what is registered for the interpreter's exit runs and files are flushed, but no other object that
+// still exists is finalized: Python promises no more, and it would write to all of the memory that forks share.
+//
+// Some libraries do much with their first call that later ones find done. Of those that were imported, openai (which
+// LangChain, OpenAI's Agents SDK and AutoGen call too) makes one call of each API before the first fork, to a transport in
+// memory. And SSL contexts read the certificates of the system when they are first needed: every client has a context, and
+// none needs them to reach the gateway. Agents cannot tell either but by the time that it saves.
+//
+// An interpreter that dies is started again, with growing pauses while nothing comes of it. Agents that it had
 // forked go on, and a rollout that it had not come to fork for begins again, once.
 //
 // # What can escape

@@ -13,8 +13,11 @@ For each agent two processes are forked: a guard, and from it the agent, in a pr
 an agent leaves behind becomes the guard's child, wherever it moved to, and is killed.
 """
 
+import atexit
+import functools
 import gc
 import importlib.machinery
+import io
 import os
 import pkgutil
 import runpy
@@ -23,8 +26,10 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import time
 import types
+import weakref
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 KILLING = 10  # how long a guard tries to kill what an agent left, in seconds
@@ -50,8 +55,7 @@ def threads():
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
-        threading = sys.modules.get("threading")
-        return threading.active_count() if threading else 1
+        return threading.active_count()
 
 
 def serve(control):
@@ -264,9 +268,166 @@ def prepare():
     gc.disable()
     for module in modules.split(","):
         __import__(module)
+    rehearse()
+    postpone_certificates()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # guards are not waited for
     gc.collect()
+    files_at_fork.extend(map(weakref.ref, filter(is_file, gc.get_objects())))
     gc.freeze()
+
+
+def rehearse():
+    """Has libraries do once what they put off until their first call: import more, read type hints, compile schemas. Nothing
+    of it can be seen but in how long the first call of an agent takes, so what goes wrong is left to that call."""
+    import encodings.idna  # of the first connection
+
+    instrumented = any("instrumentation" in name or name == "agentops" for name in sys.modules)  # and would tell of it
+    if "openai" in sys.modules and not instrumented:
+        try:
+            rehearse_openai(sys.modules["openai"])
+        except Exception:
+            pass
+
+
+def rehearse_openai(openai):
+    """Makes one call of each API and kind of client, to a transport that answers without a network."""
+    http = next(c for c in openai.DefaultHttpxClient.__mro__ if not c.__module__.startswith("openai")).__module__
+    http = sys.modules[http.partition(".")[0]]
+    arguments = '{"a":"b"}'
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "prompt_tokens": 1, "completion_tokens": 1,
+             "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+    message = {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "call", "type": "function", "function": {"name": "f", "arguments": arguments}}]}
+    chat = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "usage": usage, "choices": [
+        {"index": 0, "finish_reason": "tool_calls", "message": message, "logprobs": None}]}
+    called = {"type": "function_call", "id": "fc", "call_id": "call", "name": "f", "arguments": arguments, "status": "completed"}
+    said = {"type": "message", "id": "msg", "role": "assistant", "status": "completed", "content": [
+        {"type": "output_text", "text": "t", "annotations": []}]}
+    response = {"id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "m", "output": [called, said],
+                "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "usage": usage}
+    transport = http.MockTransport(lambda q: http.Response(200, json=response if q.url.path.endswith("/responses") else chat))
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    function = {"name": "f", "description": "d", "parameters": schema}
+    asked = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+    answered = [*asked, {**message, "content": "t"}, {"role": "tool", "tool_call_id": "call", "content": "t"}]
+    for_chat = {"model": "m", "messages": answered, "tools": [{"type": "function", "function": function}]}
+    for_responses = {"model": "m", "instructions": "i", "tools": [{"type": "function", **function}], "input": [
+        *asked, called, {"type": "function_call_output", "call_id": "call", "output": "t"}]}
+    # Of the APIs only those that were preloaded: to import another would take more memory, and each fork longer.
+    apis = [(name, call) for name, module, call in (
+        ("chat.completions", "openai.resources.chat", for_chat), ("responses", "openai.resources.responses", for_responses),
+    ) if module in sys.modules]
+
+    def create(client, name):
+        for part in name.split("."):
+            client = getattr(client, part)
+        return client.create
+
+    client = {"api_key": "k", "base_url": "http://127.0.0.1/v1", "max_retries": 0}
+    direct = {"transport": transport, "trust_env": False}  # whatever proxies there are
+    with openai.OpenAI(**client, http_client=openai.DefaultHttpxClient(**direct)) as c:
+        for name, call in apis:
+            create(c, name)(**call)
+    if "anyio._backends._asyncio" not in sys.modules:  # what asynchronous clients need was not preloaded
+        return
+    import asyncio
+
+    async def asynchronously():
+        async with openai.AsyncOpenAI(**client, http_client=openai.DefaultAsyncHttpxClient(**direct)) as c:
+            for name, call in apis:
+                await create(c, name)(**call)
+
+    asyncio.run(asynchronously())
+
+
+def postpone_certificates():
+    """Lets an SSL context read the system's certificates, or those of certifi, when something is first asked of them: every
+    client that is made has a context and reads them, which takes longer than all its calls of a policy on this machine,
+    which go without SSL. Only files that can be read, and have not changed since, are put off, so that errors come when
+    they would."""
+    ssl, certifi = sys.modules.get("ssl"), sys.modules.get("certifi")
+    if not ssl:
+        return
+
+    def stamp(file):
+        s = os.stat(file)
+        return s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns
+
+    load, good = ssl.SSLContext.load_verify_locations, {}
+    for file in filter(None, (ssl.get_default_verify_paths().openssl_cafile, certifi and certifi.where())):
+        try:
+            load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), file)
+            good[file] = stamp(file)
+        except OSError:
+            pass  # also what is wrong with its contents
+    postponed, lock = weakref.WeakKeyDictionary(), threading.RLock()
+
+    @functools.wraps(load)
+    def load_verify_locations(self, cafile=None, capath=None, cadata=None):
+        if cadata is None and isinstance(cafile, str) and cafile in good and good[cafile] == stamp(cafile):
+            with lock:
+                postponed.setdefault(self, []).append(cafile)
+            cafile = None
+            if capath is None:
+                return
+        load(self, cafile, capath, cadata)
+
+    def catch_up_before(method):
+        @functools.wraps(method)
+        def catch_up(self, *args, **kwargs):
+            with lock:
+                for file in postponed.pop(self, ()):
+                    load(self, file)
+            return method(self, *args, **kwargs)
+
+        return catch_up
+
+    ssl.SSLContext.load_verify_locations = load_verify_locations
+    for name in ("_wrap_socket", "_wrap_bio", "get_ca_certs", "cert_store_stats"):
+        setattr(ssl.SSLContext, name, catch_up_before(getattr(ssl.SSLContext, name)))
+
+
+def is_file(o):
+    return isinstance(o, (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom))
+
+
+files_at_fork = []  # references to the files that were open then
+statuses = []  # of an agent whose script has ended
+
+
+def leave():
+    """Ends an agent's process, when everything else that runs at an interpreter's exit has. To take the interpreter apart
+    would be to write to nearly all of the memory that is shared with the one it was forked from, which takes longer than
+    most agents work. Files are flushed, as they are then; other objects that still exist end with the process."""
+    if not statuses:
+        return  # no agent, or one that is to die of SIGINT
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except Exception:
+        return  # the interpreter has more to say about it
+    files = [f for r in files_at_fork if (f := r()) is not None] + list(filter(is_file, gc.get_objects()))
+    for f in sorted(files, key=lambda f: not isinstance(f, io.TextIOWrapper)):  # they write to the others
+        try:
+            f.flush()
+        except Exception:
+            pass  # it is closed, or cannot be written
+    os._exit(statuses[0])
+
+
+def play(script):
+    """Runs a script and notes the exit status that it leads to."""
+    try:
+        run(script)
+        statuses.append(0)
+    except SystemExit as e:
+        statuses.append(0 if e.code is None else e.code & 0xFF if isinstance(e.code, int) else 1)
+        raise
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        statuses.append(1)
+        raise
 
 
 def run(script):
@@ -281,10 +442,11 @@ def run(script):
 
 
 if __name__ == "__main__":
+    atexit.register(leave)  # before all others, so that it is the last to be called
     link = socket.socket(fileno=3)
     os.set_inheritable(3, False)
     prepare()
     link.sendall(b"ready %d\n" % threads())
     serve(link)
     del link
-    run(sys.argv[0])
+    play(sys.argv[0])

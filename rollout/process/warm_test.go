@@ -60,6 +60,17 @@ func TestEachRolloutIsClean(t *testing.T) {
 	})
 }
 
+// Certificates that are put off are there when they are asked for.
+func TestCertificatesAreTheSame(t *testing.T) {
+	found := map[string]string{}
+	for mode, preload := range modes {
+		found[mode] = newFixture(t, preload).mustPlay(t, "certificates")
+	}
+	if cold, warm := found["cold"], found["warm"]; cold == "" || cold != warm {
+		t.Errorf("a fork's contexts have %s, want %s", warm, cold)
+	}
+}
+
 func TestTheInterpreterIsStartedAgain(t *testing.T) {
 	f := newFixture(t, modes["warm"])
 	seen := map[string]bool{}

@@ -1,5 +1,6 @@
 """An agent that does what its task says: the first word is a function, the rest its argument."""
 
+import atexit
 import builtins
 import json
 import os
@@ -59,6 +60,46 @@ def describe(_):
         "seekable": [f.seekable() for f in (sys.stdin, sys.stdout, sys.stderr)],
         "descriptors": sorted(int(fd) for fd in os.listdir("/dev/fd"))[:-1] if os.path.isdir("/dev/fd") else [0, 1, 2],
     }))
+
+
+def hold(_):
+    """Answers through a file that is still open, and not flushed, at the end."""
+    global held
+    held = os.fdopen(os.dup(1), "w")
+    print("held", file=held, end="")
+
+
+def quit(how):
+    """Ends in one of the ways in which a script can."""
+    endings = {"nothing": None, "text": "a reason", "byte": 256, "truth": True}
+    if how == "interrupt":
+        raise KeyboardInterrupt
+    if how == "thread":
+        threading.Thread(target=sys.exit, args=(5,)).start()
+    elif how == "exit handler":
+        atexit.register(print, "the last words")
+    elif how == "daemon":
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+    elif how == "child":
+        if (child := os.fork()) == 0:
+            sys.exit(3)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    else:
+        sys.exit(endings[how])
+
+
+def certificates(_):
+    """Says what certificates of the system an SSL context has in the end, and which are refused."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    file = ssl.get_default_verify_paths().openssl_cafile
+    if os.path.exists(file):
+        context.load_verify_locations(file)
+    try:
+        context.load_verify_locations("/no/such/file")
+    except FileNotFoundError:
+        print(context.cert_store_stats(), len(context.get_ca_certs()), end="")
 
 
 class Thing:
