@@ -22,6 +22,8 @@ const (
 	// patience is how long any request may take besides what its steps take on the slowest machine that is of use.
 	patience       = time.Minute
 	slowestPerStep = 50 * time.Nanosecond
+	// interpreting is how many times as long a step takes at most that is interpreted.
+	interpreting = 100
 )
 
 // child is a process that runs the episodes of one environment. It is safe for concurrent use. One goroutine reads what it
@@ -65,12 +67,16 @@ func startChild(command []string, s setup, module []byte) (*child, error) {
 	}
 	complaints := &protocol.Complaints{}
 	cmd.Stderr = complaints
+	perStep := slowestPerStep
+	if s.Interpreter {
+		perStep *= interpreting
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	c := &child{
 		process:  cmd.Process,
-		limit:    patience + time.Duration(s.Steps)*slowestPerStep,
+		limit:    patience + time.Duration(s.Steps)*perStep,
 		ready:    make(chan struct{}),
 		done:     make(chan struct{}),
 		in:       in,

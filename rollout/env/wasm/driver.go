@@ -40,6 +40,9 @@ type Options struct {
 	// Episodes bounds how many episodes of one environment run at once, others wait; 0 means 16. So an environment takes
 	// at most so many times its limits.memory_bytes.
 	Episodes int
+	// Interpreter interprets modules instead of compiling them: it takes a hundred times as long, runs on any processor, and
+	// does the same to the byte.
+	Interpreter bool
 }
 
 // Driver runs environments of kind "wasm". It implements env.Driver.
@@ -70,10 +73,10 @@ func (d *Driver) Open(ctx context.Context, p *env.Package) (env.Environment, err
 	if err := checkModule(module); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Entry, err)
 	}
-	if !supported() {
+	if !d.options.Interpreter && !supported() {
 		return nil, fmt.Errorf("environments of kind %s need a processor that is amd64 or arm64; this one is %s", Kind, runtime.GOARCH)
 	}
-	s := setup{Steps: int64(m.Limits.Steps), MemoryBytes: m.Limits.MemoryBytes, Episodes: d.options.Episodes}
+	s := setup{Steps: int64(m.Limits.Steps), MemoryBytes: m.Limits.MemoryBytes, Episodes: d.options.Episodes, Interpreter: d.options.Interpreter}
 	if d.options.Cache != "" {
 		var err error
 		if s.Cache, err = filepath.Abs(d.options.Cache); err == nil { // the child runs elsewhere

@@ -26,6 +26,8 @@ type setup struct {
 	Episodes int `json:"episodes"`
 	// Cache is a folder for compiled modules; empty means none.
 	Cache string `json:"cache"`
+	// Interpreter says that the module is interpreted.
+	Interpreter bool `json:"interpreter"`
 }
 
 // Work is the child: it runs the episodes that the node asks for on in, and answers on out, until in ends. It limits what
@@ -121,11 +123,14 @@ func (w *worker) compile(ctx context.Context, code []byte) error {
 	if err != nil {
 		return err
 	}
-	c := wazero.NewRuntimeConfigCompiler().
-		WithCoreFeatures(api.CoreFeaturesV2).
+	c := wazero.NewRuntimeConfigCompiler()
+	if w.setup.Interpreter {
+		c = wazero.NewRuntimeConfigInterpreter()
+	}
+	c = c.WithCoreFeatures(api.CoreFeaturesV2).
 		WithMemoryLimitPages(uint32(w.setup.MemoryBytes / pageBytes)).
 		WithDebugInfoEnabled(false)
-	if w.setup.Cache != "" {
+	if w.setup.Cache != "" && !w.setup.Interpreter {
 		cache, err := wazero.NewCompilationCacheWithDir(w.setup.Cache)
 		if err != nil {
 			return fmt.Errorf("open the folder of compiled modules: %w", err)
