@@ -46,7 +46,7 @@ func (p *program) envCheck() *cobra.Command {
 
   - its own solution reaches the largest reward;
   - two executions give the same bytes, where the manifest says that determinism is exact;
-  - answering nothing gets less than the largest reward;
+  - answering nothing gets less than the largest reward, and no wrong habit that it names always gets that;
   - no reward is outside the range that the manifest declares;
   - tasks beyond a split's last are refused.
 
@@ -165,14 +165,15 @@ func (p *program) envRun() *cobra.Command {
 		task          uint64
 		calls         []string
 		solve         bool
+		habit         string
 	)
 	c := &cobra.Command{
 		Use:   "run FOLDER|FILE|NAME",
 		Short: "Play one task by hand",
 		Long: `Play one task: show what an agent starts from, run the tool calls that --call names, in order, and score --answer. With
---solve, do what the environment says reaches the largest reward.`,
+--solve, do what the environment says reaches the largest reward, with --habit what it says of one of its wrong habits.`,
 		Example: `  lightswarm env run ./letters --split validation --task 2
-  lightswarm env run ./letters --call 'spell {"word":"banana"}' --answer 3
+  lightswarm env run ./letters --call 'tally {"word":"banana"}' --answer 3
   lightswarm env run calc --solve`,
 		Args: takes(1, 1),
 	}
@@ -183,9 +184,13 @@ func (p *program) envRun() *cobra.Command {
 	flags.StringArrayVar(&calls, "call", nil, "tool to call and its arguments, as 'NAME ARGUMENTS'; can be given several times")
 	flags.StringVar(&answer, "answer", "", "final answer")
 	flags.BoolVar(&solve, "solve", false, "play the environment's own solution")
+	flags.StringVar(&habit, "habit", "", "play what the environment says of this wrong habit")
 	c.RunE = func(cmd *cobra.Command, arguments []string) (err error) {
-		if solve && (flags.Changed("answer") || flags.Changed("call")) {
+		switch by := flags.Changed("answer") || flags.Changed("call"); {
+		case solve && by:
 			return usage(errors.New("--solve plays the environment's own solution: leave out --answer and --call"))
+		case habit != "" && (solve || by):
+			return usage(errors.New("--habit plays what the environment says of it: leave out --solve, --answer and --call"))
 		}
 		a, err := findEnvironment(cmd.Context(), arguments[0])
 		if err != nil {
@@ -210,8 +215,11 @@ func (p *program) envRun() *cobra.Command {
 			}
 			return answer, nil
 		})
-		if solve {
+		switch {
+		case solve:
 			play = a.oracle
+		case habit != "":
+			play = env.WithHabit(habit)
 		}
 		e, err := a.open(cmd.Context())
 		if err != nil {
@@ -263,11 +271,12 @@ func (e *writtenEpisode) Call(ctx context.Context, name, arguments string) (stri
 
 // Solve implements env.Solver for an episode that does.
 func (e *writtenEpisode) Solve(ctx context.Context) (env.Solution, error) {
-	s, ok := e.Episode.(env.Solver)
-	if !ok {
-		return env.Solution{}, env.ErrNoSolution
-	}
-	return s.Solve(ctx)
+	return env.Solve(ctx, e.Episode, "")
+}
+
+// SolveBy implements env.Habitual for an episode that does.
+func (e *writtenEpisode) SolveBy(ctx context.Context, habit string) (env.Solution, error) {
+	return env.Solve(ctx, e.Episode, habit)
 }
 
 func runText(w io.Writer, r *runResult) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/lightswarm/lightswarm/wire"
@@ -30,6 +31,7 @@ func (f PlayerFunc) Play(ctx context.Context, split string, index uint64, e Epis
 //   - the oracle reaches the manifest's largest reward, every time;
 //   - where determinism is exact, a task played twice gives the same messages, tools, tool results, answer and score;
 //   - the null player's mean reward is below the largest;
+//   - no wrong habit of the oracle's Solver gets the largest reward every time;
 //   - no reward leaves the manifest's range;
 //   - the index after a split's last is refused.
 //
@@ -42,6 +44,7 @@ func Check(ctx context.Context, e Environment, oracle, null Player, tasks uint64
 		}
 		n := min(tasks, split.Tasks)
 		var nullSum float64
+		habits := map[string]*habitPlays{}
 		for index := range n {
 			at := fmt.Sprintf("%s task %d", split.Name, index)
 			first, err := play(ctx, e, oracle, split.Name, index)
@@ -58,6 +61,19 @@ func Check(ctx context.Context, e Environment, oracle, null Player, tasks uint64
 			if first.reward != m.RewardMax {
 				return fmt.Errorf("%s: the oracle's reward is %v, not %v", at, first.reward, m.RewardMax)
 			}
+			for _, habit := range first.habits {
+				p, err := play(ctx, e, WithHabit(habit), split.Name, index)
+				if err != nil {
+					return fmt.Errorf("%s: habit %q: %w", at, habit, err)
+				}
+				if !(p.reward >= m.RewardMin && p.reward <= m.RewardMax) {
+					return fmt.Errorf("%s: habit %q: reward %v is outside [%v, %v]", at, habit, p.reward, m.RewardMin, m.RewardMax)
+				}
+				if habits[habit] == nil {
+					habits[habit] = &habitPlays{}
+				}
+				habits[habit].add(p.reward == m.RewardMax)
+			}
 			nothing, err := play(ctx, e, null, split.Name, index)
 			if err != nil {
 				return fmt.Errorf("%s: null player: %w", at, err)
@@ -70,13 +86,29 @@ func Check(ctx context.Context, e Environment, oracle, null Player, tasks uint64
 		if n > 0 && nullSum/float64(n) >= float64(m.RewardMax) {
 			return fmt.Errorf("%s: the null player gets the largest reward", split.Name)
 		}
+		for _, habit := range slices.Sorted(maps.Keys(habits)) {
+			if h := habits[habit]; h.right == h.plays {
+				return fmt.Errorf("%s: the wrong habit %q always gets the largest reward", split.Name, habit)
+			}
+		}
 	}
 	return nil
+}
+
+// habitPlays counts how often a habit was played, and how often it was right all the same.
+type habitPlays struct{ plays, right int }
+
+func (h *habitPlays) add(right bool) {
+	h.plays++
+	if right {
+		h.right++
+	}
 }
 
 // played is one execution: everything that the player saw and did, and the reward.
 type played struct {
 	transcript []string
+	habits     []string // what the oracle's solution names
 	reward     float32
 }
 
@@ -98,13 +130,14 @@ func play(ctx context.Context, e Environment, p Player, split string, index uint
 		return played{}, err
 	}
 	w.note("answer %q score %+v", answer, score)
-	return played{transcript: w.transcript, reward: score.Reward}, nil
+	return played{transcript: w.transcript, habits: w.habits, reward: score.Reward}, nil
 }
 
 // witness writes down an episode's tool calls.
 type witness struct {
 	Episode
 	transcript []string
+	habits     []string
 }
 
 func (w *witness) Call(ctx context.Context, name, arguments string) (string, error) {
@@ -115,11 +148,14 @@ func (w *witness) Call(ctx context.Context, name, arguments string) (string, err
 
 // Solve implements Solver for an episode that does.
 func (w *witness) Solve(ctx context.Context) (Solution, error) {
-	s, ok := w.Episode.(Solver)
-	if !ok {
-		return Solution{}, ErrNoSolution
-	}
-	return s.Solve(ctx)
+	s, err := Solve(ctx, w.Episode, "")
+	w.habits = s.Habits
+	return s, err
+}
+
+// SolveBy implements Habitual for an episode that does.
+func (w *witness) SolveBy(ctx context.Context, habit string) (Solution, error) {
+	return Solve(ctx, w.Episode, habit)
 }
 
 func (w *witness) note(format string, args ...any) {

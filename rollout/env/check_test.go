@@ -77,3 +77,47 @@ func TestCheckFindsBrokenPromises(t *testing.T) {
 		}
 	}
 }
+
+// lazy is a toss that has a wrong habit, which ends in an answer of the test's choice.
+type lazy struct {
+	*toss
+	habit string
+}
+
+func (lazy) Solve(context.Context) (env.Solution, error) {
+	return env.Solution{Calls: []chat.ToolCall{{Name: "look"}}, Answer: "heads", Habits: []string{"lazy"}}, nil
+}
+
+func (e lazy) SolveBy(_ context.Context, habit string) (env.Solution, error) {
+	if habit != "lazy" || e.habit == "" {
+		return env.Solution{}, errors.New("no such habit")
+	}
+	return env.Solution{Answer: e.habit}, nil
+}
+
+type lazyCoin struct {
+	coin
+	habit string
+}
+
+func (c *lazyCoin) Reset(ctx context.Context, split string, index uint64) (env.Episode, error) {
+	e, err := c.coin.Reset(ctx, split, index)
+	if err != nil {
+		return nil, err
+	}
+	return lazy{e.(*toss), c.habit}, nil
+}
+
+func TestCheckPlaysHabits(t *testing.T) {
+	for habit, want := range map[string]string{
+		"tails": "", "heads": `the wrong habit "lazy" always gets the largest reward`, "edge": `habit "lazy": reward 7 is outside`, "": "no such habit",
+	} {
+		c := &lazyCoin{coin{3, func(answer string) float32 {
+			return map[string]float32{"heads": 1, "edge": 7}[answer]
+		}, func() string { return "?" }, true}, habit}
+		err := env.Check(t.Context(), c, env.Oracle(), env.Null(), 5)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("habit %q: %v, want %q", habit, err, want)
+		}
+	}
+}

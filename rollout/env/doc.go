@@ -13,6 +13,9 @@
 //
 // Check tests these promises with an oracle and a null player.
 //
+// An episode may say how its task is solved (Solver), and how it would be done by a wrong habit (Habitual). Nobody asks
+// that in a rollout: it is for checks, and for demonstrations from which a first policy learns.
+//
 // # Packages
 //
 // Anybody can contribute an environment: a Package is a manifest and files, all named by the manifest's CID. A Driver

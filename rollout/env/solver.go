@@ -3,35 +3,69 @@ package env
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/lightswarm/lightswarm/policy/chat"
 )
 
-// Solver is an Episode that knows how its task is solved. Nothing but checks asks for that: agents never get to see it.
+// Solver is an Episode that knows how its task is solved. Nothing but checks and the warm start of a policy ask for that:
+// agents never get to see it.
 type Solver interface {
-	// Solve returns what reaches the largest reward.
+	// Solve returns what reaches the largest reward. It changes nothing in the episode.
 	Solve(ctx context.Context) (Solution, error)
 }
 
-// Solution is what an agent would do to solve a task.
+// Habitual is a Solver that also knows of wrong habits: ways in which the task could be done that do not solve it. A policy
+// that is shown a habit more often than the solution prefers it, which leaves reinforcement learning something to change.
+type Habitual interface {
+	Solver
+	// SolveBy returns what an agent would do that has a habit, one of those that Solve names. It changes nothing in the
+	// episode.
+	SolveBy(ctx context.Context, habit string) (Solution, error)
+}
+
+// Limits on the habits that a solution names.
+const (
+	MaxHabits    = 8
+	MaxHabitName = 64
+)
+
+// Solution is what an agent would do to solve a task, or would do with a wrong habit.
 type Solution struct {
-	// Calls are the tool calls, in order; their IDs are not used.
+	// Calls are the tool calls, one after the other; their IDs are not used.
 	Calls []chat.ToolCall
 	// Answer is the final answer.
 	Answer string
+	// Habits are the names of the task's wrong habits. An episode whose solution has some is Habitual.
+	Habits []string
 }
 
 // ErrNoSolution says that an episode is no Solver.
 var ErrNoSolution = errors.New("the environment does not say how its tasks are solved")
 
-// Oracle plays what the episode's own Solver says.
-func Oracle() Player {
-	return PlayerFunc(func(ctx context.Context, _ string, _ uint64, e Episode) (string, error) {
-		s, ok := e.(Solver)
+// Solve returns an episode's solution, or what it says of a habit if that is not empty.
+func Solve(ctx context.Context, e Episode, habit string) (Solution, error) {
+	if habit != "" {
+		h, ok := e.(Habitual)
 		if !ok {
-			return "", ErrNoSolution
+			return Solution{}, fmt.Errorf("%w by habit %q", ErrNoSolution, habit)
 		}
-		solution, err := s.Solve(ctx)
+		return h.SolveBy(ctx, habit)
+	}
+	s, ok := e.(Solver)
+	if !ok {
+		return Solution{}, ErrNoSolution
+	}
+	return s.Solve(ctx)
+}
+
+// Oracle plays what the episode's own Solver says.
+func Oracle() Player { return WithHabit("") }
+
+// WithHabit plays what the episode says of a habit.
+func WithHabit(habit string) Player {
+	return PlayerFunc(func(ctx context.Context, _ string, _ uint64, e Episode) (string, error) {
+		solution, err := Solve(ctx, e, habit)
 		if err != nil {
 			return "", err
 		}

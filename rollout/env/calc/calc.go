@@ -94,6 +94,31 @@ func (e *episode) Score(_ context.Context, answer string) (env.Score, error) {
 	return env.Score{}, nil
 }
 
+// Solve implements env.Solver.
+func (e *episode) Solve(context.Context) (env.Solution, error) {
+	return solution(e.problem.Expression), nil
+}
+
+// operatorsHabit is the wrong habit: every operator is replaced by a fixed other one. Its calls are as well-formed as
+// right ones, and its answers are what the tool said.
+const operatorsHabit = "operators"
+
+var wrongOperators = strings.NewReplacer("+", "-", "-", "*", "*", "+")
+
+// SolveBy implements env.Habitual.
+func (e *episode) SolveBy(_ context.Context, habit string) (env.Solution, error) {
+	if habit != operatorsHabit {
+		return env.Solution{}, fmt.Errorf("calc: no habit %q", habit)
+	}
+	return solution(wrongOperators.Replace(e.problem.Expression)), nil
+}
+
+// solution evaluates an expression and answers with the result.
+func solution(expression string) env.Solution {
+	c := call(expression)
+	return env.Solution{Calls: []chat.ToolCall{c}, Answer: calculate(c.Arguments), Habits: []string{operatorsHabit}}
+}
+
 func (e *episode) Close() error { return nil }
 
 // opening is the conversation that an agent starts from.

@@ -9,7 +9,9 @@
 //	  {"result":"…"}
 //	{"op":"score","answer":"…"}                           once, and last
 //	  {"reward":1,"components":{"name":0.5}}
-//	{"op":"solve"}                                        after reset, when the environment is checked, never in a rollout
+//	{"op":"solve"}                                        after reset, in checks and a policy's warm start, never in a rollout
+//	  {"calls":[{"name":"…","arguments":"…"}],"answer":"…","habits":["…"]}
+//	{"op":"solve","habit":"…"}                            for each habit that the answer above names, if any
 //	  {"calls":[{"name":"…","arguments":"…"}],"answer":"…"}
 //
 // Any request may be answered with {"error":"…"}: the environment itself failed. Fields that are not named here are

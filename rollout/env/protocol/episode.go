@@ -32,6 +32,7 @@ type request struct {
 	Name      *string         `json:"name,omitempty"`
 	Arguments *string         `json:"arguments,omitempty"`
 	Answer    *string         `json:"answer,omitempty"`
+	Habit     *string         `json:"habit,omitempty"`
 }
 
 // Port is the environment's side of one episode: it reads lines and answers each with one.
@@ -43,7 +44,7 @@ type Port interface {
 	Close() error
 }
 
-// Episode is an execution that speaks the protocol. It implements env.Episode and env.Solver.
+// Episode is an execution that speaks the protocol. It implements env.Episode and env.Habitual.
 type Episode struct {
 	port     Port
 	manifest wire.EnvironmentManifest
@@ -239,22 +240,38 @@ func (p *Episode) Score(ctx context.Context, answer string) (env.Score, error) {
 }
 
 // Solve implements env.Solver.
-func (p *Episode) Solve(ctx context.Context) (env.Solution, error) {
+func (p *Episode) Solve(ctx context.Context) (env.Solution, error) { return p.solve(ctx, nil) }
+
+// SolveBy implements env.Habitual.
+func (p *Episode) SolveBy(ctx context.Context, habit string) (env.Solution, error) {
+	return p.solve(ctx, &habit)
+}
+
+func (p *Episode) solve(ctx context.Context, habit *string) (env.Solution, error) {
 	const op = "solve"
 	var solution struct {
 		Calls []struct {
 			Name      string `json:"name"`
 			Arguments string `json:"arguments"`
 		} `json:"calls"`
-		Answer *string `json:"answer"`
+		Answer *string  `json:"answer"`
+		Habits []string `json:"habits"`
 	}
-	if err := p.ask(ctx, request{Op: op}, &solution); err != nil {
+	if err := p.ask(ctx, request{Op: op, Habit: habit}, &solution); err != nil {
 		return env.Solution{}, err
 	}
 	if solution.Answer == nil {
 		return env.Solution{}, p.wrong(op, "its answer has no answer")
 	}
-	s := env.Solution{Answer: *solution.Answer}
+	if n := len(solution.Habits); n > env.MaxHabits {
+		return env.Solution{}, p.wrong(op, "it names %d habits; at most %d are allowed", n, env.MaxHabits)
+	}
+	for i, name := range solution.Habits {
+		if name == "" || len(name) > env.MaxHabitName {
+			return env.Solution{}, p.wrong(op, "habits[%d] is %q; a name has 1 to %d bytes", i, Clip([]byte(name)), env.MaxHabitName)
+		}
+	}
+	s := env.Solution{Answer: *solution.Answer, Habits: solution.Habits}
 	for _, c := range solution.Calls {
 		s.Calls = append(s.Calls, chat.ToolCall{Name: c.Name, Arguments: c.Arguments})
 	}

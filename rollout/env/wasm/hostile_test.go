@@ -264,6 +264,42 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
+// A module says how its task is solved, and how it is done by a habit; the module's answer to a habit is the habit here.
+func TestSolutions(t *testing.T) {
+	e := openHostile(t)
+	long := strings.Repeat("x", env.MaxHabitName+1)
+	for _, c := range []struct{ habit, says string }{
+		{`{"calls":[{"name":"loop","arguments":"1"}],"answer":"wrong"}`, ""},
+		{`{"answer":"wrong","habits":["haste"]}`, ""},
+		{`{"calls":[]}`, "no answer"},
+		{`{"answer":"wrong","habits":[""]}`, "habits[0]"},
+		{`{"answer":"wrong","habits":["haste","` + long + `"]}`, "habits[1]"},
+		{`{"answer":"wrong","habits":["1","2","3","4","5","6","7","8","9"]}`, "9 habits; at most 8"},
+		{`{"answer":"wrong","habit":"haste"}`, `unknown field "habit"`},
+		{`{"error":"no such habit"}`, "solve: it reports: no such habit"},
+	} {
+		p, err := e.Reset(t.Context(), "train", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		solution, err := env.Solve(t.Context(), p, "")
+		if err != nil || len(solution.Calls) != 1 || solution.Answer != "right" || strings.Join(solution.Habits, " ") != "haste waste" {
+			t.Errorf("the solution is %+v, %v", solution, err)
+		}
+		solution, err = env.Solve(t.Context(), p, c.habit)
+		var f *wasm.Failure
+		switch {
+		case c.says == "":
+			if err != nil || solution.Answer != "wrong" {
+				t.Errorf("%s: %+v, %v", c.habit, solution, err)
+			}
+		case !errors.As(err, &f) || !strings.Contains(f.Detail, c.says):
+			t.Errorf("%s: %v, want …%s…", c.habit, err, c.says)
+		}
+		p.Close()
+	}
+}
+
 // A rollout that is given up does not wait for its module, and others go on beside it.
 func TestGivingUpDoesNotWait(t *testing.T) {
 	module, err := hostile()

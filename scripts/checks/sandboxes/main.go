@@ -96,7 +96,7 @@ func write(ctx context.Context, file string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if _, err := pack.Template(filepath.Join(dir, "letters"), "letters"); err != nil {
+	if _, err := pack.Template(filepath.Join(dir, "letters"), "letters", wasm.Kind); err != nil {
 		return err
 	}
 	p, err := pack.Read(ctx, filepath.Join(dir, "letters"))
