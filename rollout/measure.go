@@ -65,6 +65,20 @@ func (m Measurement) Mean() float64 {
 	return r.Mean()
 }
 
+// Solved is the share of the trainable rollouts that got the environment's largest reward, 0 without any.
+func (m Measurement) Solved() float64 {
+	solved, trainable := 0, 0
+	for _, o := range m.Rollouts {
+		if o.Outcome.Trainable() {
+			trainable++
+			if o.Reward == m.max {
+				solved++
+			}
+		}
+	}
+	return float64(solved) / float64(max(trainable, 1))
+}
+
 // Best is the share of tasks of which at least one sample got the environment's largest reward.
 func (m Measurement) Best() float64 {
 	solved, tasks := 0, len(m.Rollouts)/max(m.Samples, 1)

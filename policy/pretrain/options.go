@@ -18,13 +18,14 @@ type Options struct {
 	// Model is the shape of the model. Vocab is the largest vocabulary: the tokenizer may stay smaller, and the model
 	// gets exactly the tokenizer's.
 	Model transformer.Config
-	// Tools are what the demonstrations' prompts offer.
-	Tools []chat.Tool
-	// Demonstrations is an endless sequence of conversations; the policy learns the assistant's messages. It is ranged
-	// over twice: for the tokenizer and for the weights.
-	Demonstrations iter.Seq[[]chat.Message]
-	// Right is an endless sequence of right conversations over tasks that Demonstrations does not show.
-	Right iter.Seq[[]chat.Message]
+	// Demonstrations is an endless sequence, which only an error ends. It is ranged over twice: for the tokenizer and for
+	// the weights.
+	Demonstrations iter.Seq2[Demonstration, error]
+	// Right is an endless sequence of right demonstrations of tasks that Demonstrations does not show.
+	Right iter.Seq2[Demonstration, error]
+	// MaxCompletion is how many tokens rollouts allow a completion; a demonstration with a longer one is an error, because
+	// no rollout could do what it shows. 0 is no limit.
+	MaxCompletion int
 	// Measure runs rollouts of a policy on held-out tasks.
 	Measure func(ctx context.Context, s *policy.Snapshot) (Ability, error)
 	Gate    Gate
@@ -44,6 +45,13 @@ type Options struct {
 
 	// Workers is how many goroutines train; it changes no result. 0 means 1.
 	Workers int
+}
+
+// Demonstration is a conversation, of which the policy learns the assistant's messages.
+type Demonstration struct {
+	Messages []chat.Message
+	// Tools are what the conversation's prompts offer.
+	Tools []chat.Tool
 }
 
 // Ability is how a policy does on held-out tasks, each figure a share of 1.
@@ -68,6 +76,9 @@ type Gate struct {
 
 // ErrGate says that training ended without the ability that the gate asks for.
 var ErrGate = errors.New("the policy has not learnt what it should")
+
+// ErrTooLong says that a demonstration shows what no rollout could do for want of tokens.
+var ErrTooLong = errors.New("the demonstration is too long")
 
 // check returns an error that wraps ErrGate and names what is missing.
 func (g Gate) check(r Report) error {

@@ -38,7 +38,7 @@ func Run(ctx context.Context, o Options, progress func(Progress)) (*policy.Snaps
 		report:   Report{Vocabulary: tok.VocabSize(), Parameters: o.Model.Parameters()},
 	}
 	var stop func()
-	r.next, stop = iter.Pull(o.Demonstrations)
+	r.next, stop = iter.Pull2(o.Demonstrations)
 	defer stop()
 	for r.report.Rounds < o.MaxRounds {
 		if err := r.round(ctx, progress); err != nil {
@@ -71,7 +71,7 @@ func trainTokenizer(o Options) (*tokenizer.Tokenizer, error) {
 		return nil, err
 	}
 	var bad error
-	tok, err := tokenizer.Train(texts(plain, o.Demonstrations, o.Tools, o.TokenizerTexts, &bad), o.Model.Vocab, specials)
+	tok, err := tokenizer.Train(texts(plain, o.Demonstrations, o.TokenizerTexts, &bad), o.Model.Vocab, specials)
 	return tok, errors.Join(bad, err)
 }
 
@@ -80,7 +80,7 @@ type run struct {
 	Options
 	template *chat.Template
 	trainer  *transformer.Trainer
-	next     func() ([]chat.Message, bool)
+	next     func() (Demonstration, error, bool)
 	report   Report
 }
 
@@ -135,11 +135,14 @@ func (r *run) rate(i int) float64 {
 // batch takes the next demonstrations, and counts their trained tokens.
 func (r *run) batch() (batch []transformer.Sequence, trained int, err error) {
 	for range r.BatchSize {
-		messages, ok := r.next()
+		d, err, ok := r.next()
 		if !ok {
 			return nil, 0, errors.New("there are no more")
 		}
-		s, err := encode(r.template, messages, r.Tools)
+		if err != nil {
+			return nil, 0, err
+		}
+		s, err := r.sequence(d)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -150,6 +153,20 @@ func (r *run) batch() (batch []transformer.Sequence, trained int, err error) {
 	}
 	r.report.Trained += trained
 	return batch, trained, nil
+}
+
+// sequence encodes a demonstration that a rollout could do.
+func (r *run) sequence(d Demonstration) (transformer.Sequence, error) {
+	s, longest, err := encode(r.template, d)
+	switch {
+	case err != nil:
+		return s, err
+	case r.MaxCompletion > 0 && longest > r.MaxCompletion:
+		return s, fmt.Errorf("%w: a completion has %d tokens, and rollouts allow %d", ErrTooLong, longest, r.MaxCompletion)
+	case len(s.Tokens) > r.Model.Context:
+		return s, fmt.Errorf("%w: it has %d tokens, and the model holds %d", ErrTooLong, len(s.Tokens), r.Model.Context)
+	}
+	return s, nil
 }
 
 // measure fills in what the gate looks at.
@@ -165,11 +182,14 @@ func (r *run) measure(ctx context.Context, s *policy.Snapshot) (err error) {
 // reachable is the share of held-out right demonstrations that have at least the gate's probability.
 func (r *run) reachable() (float64, error) {
 	var batch []transformer.Sequence
-	for messages := range r.Right {
+	for d, err := range r.Right {
 		if len(batch) == r.HeldOut {
 			break
 		}
-		s, err := encode(r.template, messages, r.Tools)
+		if err != nil {
+			return 0, err
+		}
+		s, err := r.sequence(d)
 		if err != nil {
 			return 0, err
 		}

@@ -20,8 +20,8 @@ import (
 
 // echoes are conversations in which the assistant asks a tool for the user's letter and repeats the result. Every
 // third is wrong if wrong is set.
-func echoes(wrong bool) iter.Seq[[]chat.Message] {
-	return func(yield func([]chat.Message) bool) {
+func echoes(wrong bool) iter.Seq2[Demonstration, error] {
+	return func(yield func(Demonstration, error) bool) {
 		for n := 0; ; n++ {
 			letter := string(rune('a' + n*7%26))
 			answer := letter
@@ -29,12 +29,12 @@ func echoes(wrong bool) iter.Seq[[]chat.Message] {
 				answer = "z"
 			}
 			call := chat.ToolCall{ID: "call_0", Name: "echo", Arguments: letter}
-			if !yield([]chat.Message{
+			if !yield(Demonstration{Tools: []chat.Tool{{Name: "echo"}}, Messages: []chat.Message{
 				{Role: chat.User, Content: "Say " + letter},
 				{Role: chat.Assistant, ToolCalls: []chat.ToolCall{call}},
 				{Role: chat.ToolRole, Content: letter, ToolCallID: "call_0"},
 				{Role: chat.Assistant, Content: answer},
-			}) {
+			}}, nil) {
 				return
 			}
 		}
@@ -49,7 +49,6 @@ func options() Options {
 			Hidden: 32, Layers: 2, Heads: 1, KVHeads: 1, HeadDim: 32, Intermediate: 64, Vocab: 300, Context: 64,
 			RopeTheta: 10000, NormEpsilon: 1e-6, TieEmbeddings: true,
 		},
-		Tools:          []chat.Tool{{Name: "echo"}},
 		Demonstrations: echoes(true),
 		Right:          echoes(false),
 		Measure: func(context.Context, *policy.Snapshot) (Ability, error) {
@@ -118,8 +117,8 @@ func rightProbability(t *testing.T, s *policy.Snapshot) float64 {
 		t.Fatal(err)
 	}
 	var batch []transformer.Sequence
-	for messages := range echoes(false) {
-		sequence, err := encode(template, messages, options().Tools)
+	for d := range echoes(false) {
+		sequence, _, err := encode(template, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,9 +193,28 @@ func TestRunEnds(t *testing.T) {
 		t.Errorf("Run = %v", err)
 	}
 	o = options()
-	o.Demonstrations = func(yield func([]chat.Message) bool) { yield([]chat.Message{{Role: chat.User, Content: "?"}}) }
+	o.Demonstrations = func(yield func(Demonstration, error) bool) {
+		yield(Demonstration{Messages: []chat.Message{{Role: chat.User, Content: "?"}}}, nil)
+	}
 	if _, _, err := Run(t.Context(), o, nil); err == nil {
 		t.Error("a demonstration without an assistant's message is accepted")
+	}
+	o.Demonstrations = func(yield func(Demonstration, error) bool) { yield(Demonstration{}, broken) }
+	if _, _, err := Run(t.Context(), o, nil); !errors.Is(err, broken) {
+		t.Errorf("Run of broken demonstrations = %v", err)
+	}
+}
+
+func TestRunRefusesWhatNoRolloutCouldDo(t *testing.T) {
+	for want, change := range map[string]func(*Options){
+		"a completion has": func(o *Options) { o.MaxCompletion = 2 },
+		"the model holds":  func(o *Options) { o.Model.Context = 8 },
+	} {
+		o := options()
+		change(&o)
+		if _, _, err := Run(t.Context(), o, nil); !errors.Is(err, ErrTooLong) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Run = %v, want %q", err, want)
+		}
 	}
 }
 
@@ -209,8 +227,8 @@ func TestEncodeTrainsTheAssistantsTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for messages := range echoes(false) {
-		s, err := encode(template, messages, options().Tools)
+	for d := range echoes(false) {
+		s, _, err := encode(template, d)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,36 +11,37 @@ import (
 	"github.com/lightswarm/lightswarm/policy/transformer"
 )
 
-// encode is a conversation as one training sequence in which the assistant's tokens are trained. Every prompt of the
-// conversation extends the one before and its completion, so one pass trains all its calls.
-func encode(t *chat.Template, messages []chat.Message, tools []chat.Tool) (transformer.Sequence, error) {
-	var s transformer.Sequence
-	for i, m := range messages {
+// encode is a conversation as one training sequence in which the assistant's tokens are trained, and the length of its
+// longest completion. Every prompt of the conversation extends the one before and its completion, so one pass trains all
+// its calls.
+func encode(t *chat.Template, d Demonstration) (s transformer.Sequence, longest int, err error) {
+	for i, m := range d.Messages {
 		if m.Role != chat.Assistant {
 			continue
 		}
-		prompt, err := t.Render(messages[:i], tools)
+		prompt, err := t.Render(d.Messages[:i], d.Tools)
 		if err != nil {
-			return s, err
+			return s, 0, err
 		}
 		if len(prompt) < len(s.Tokens) || !slices.Equal(prompt[:len(s.Tokens)], s.Tokens) {
-			return s, fmt.Errorf("the prompt of message %d does not extend the one before", i)
+			return s, 0, fmt.Errorf("the prompt of message %d does not extend the one before", i)
 		}
 		completion := t.RenderCompletion(m)
+		longest = max(longest, len(completion))
 		s.Tokens = append(prompt, completion...)
 		for k := range completion {
 			s.Train = append(s.Train, int32(len(prompt)+k))
 		}
 	}
 	if len(s.Train) == 0 {
-		return s, errors.New("the conversation has no assistant message")
+		return s, 0, errors.New("the conversation has no assistant message")
 	}
-	return s, nil
+	return s, longest, nil
 }
 
-// texts yields every text of the first n conversations, as the template encodes them, until one cannot be rendered;
+// texts yields every text of the first n demonstrations, as the template encodes them, until one cannot be rendered;
 // err then says why. The template's tokenizer needs no merges: the texts lie between the special tokens.
-func texts(tok *tokenizer.Tokenizer, conversations iter.Seq[[]chat.Message], tools []chat.Tool, n int, err *error) iter.Seq[string] {
+func texts(tok *tokenizer.Tokenizer, demonstrations iter.Seq2[Demonstration, error], n int, err *error) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		template, failed := chat.NewTemplate(chat.Lightswarm1, tok)
 		if failed != nil {
@@ -48,12 +49,15 @@ func texts(tok *tokenizer.Tokenizer, conversations iter.Seq[[]chat.Message], too
 			return
 		}
 		shown := 0
-		for messages := range conversations {
+		for d, failed := range demonstrations {
 			if shown == n {
 				return
 			}
 			shown++
-			s, failed := encode(template, messages, tools)
+			var s transformer.Sequence
+			if failed == nil {
+				s, _, failed = encode(template, d)
+			}
 			if failed != nil {
 				*err = fmt.Errorf("demonstration %d: %w", shown-1, failed)
 				return

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lightswarm/lightswarm/policy/base"
+	"github.com/lightswarm/lightswarm/rollout/env/calc"
 	"github.com/lightswarm/lightswarm/rollout/warmstart"
 )
 
@@ -17,7 +18,10 @@ func TestBasePolicyPassesTheGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe := warmstart.Calc(1, 2)
+	recipe, err := warmstart.Recipe(t.Context(), warmstart.Options{Environment: calc.New(), Seed: 1, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
 	got, err := recipe.Measure(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)

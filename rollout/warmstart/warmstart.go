@@ -1,58 +1,160 @@
-// Package warmstart holds the recipe of the base policy: the wrong habit of environment calc, learnt by a small
-// transformer. Package policy/base carries what it makes.
 package warmstart
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/embedded"
 	"github.com/lightswarm/lightswarm/policy/pretrain"
 	"github.com/lightswarm/lightswarm/policy/transformer"
 	"github.com/lightswarm/lightswarm/rollout"
+	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
 )
 
-// Rules are the limits that a rollout of calc needs, with sampling at temperature 1.
+// Size names the shape of a model.
+type Size string
+
+// The sizes. Small is that of the built-in policy, about 0.2 million weights; Mid has about 1 million, holds longer
+// conversations, and takes about five times the time.
+const (
+	Small Size = "small"
+	Mid   Size = "mid"
+)
+
+// Rules are the limits that a network gives its rollouts unless it says otherwise, with sampling at temperature 1.
 func Rules() wire.RolloutRules {
 	return wire.RolloutRules{MaxCalls: 4, MaxCompletionTokens: 48, Sampling: wire.Sampling{Temperature: 1}}
 }
 
-// Calc returns the options of the base policy. The seed decides the fresh weights and the demonstrations.
-func Calc(seed uint64, workers int) pretrain.Options {
-	return pretrain.Options{
-		Seed: seed,
-		Model: transformer.Config{
-			Hidden: 64, Layers: 3, Heads: 2, KVHeads: 2, HeadDim: 32, Intermediate: 192, Vocab: 512, Context: 256,
-			RopeTheta: 10000, NormEpsilon: 1e-6, TieEmbeddings: true,
-		},
-		Tools:          calc.Tools(),
-		Demonstrations: calc.Demonstrations(seed),
-		Right:          calc.RightDemonstrations(seed),
-		Measure: func(ctx context.Context, s *policy.Snapshot) (pretrain.Ability, error) {
-			return measure(ctx, s, workers)
-		},
-		Gate: pretrain.Gate{
-			MinReachable: 0.97, ReachableProbability: 0.15,
-			MinBest: 0.98, MinSampled: 0.25, MaxSampled: 0.4, MaxGreedy: 0.05,
-		},
-		TokenizerTexts: 4000,
-		BatchSize:      64,
-		RoundSteps:     1400,
-		MaxRounds:      4,
-		LearningRate:   1.5e-3,
-		Warmup:         40,
-		HeldOut:        512,
-		Workers:        workers,
+// Options say for what a policy is made. Environment is required.
+type Options struct {
+	// Environment is what is demonstrated. It has the splits train and validation, and its episodes are solvers.
+	Environment env.Environment
+	// Seed decides the fresh weights and the demonstrations.
+	Seed uint64
+	// Size is Small if it is empty.
+	Size Size
+	// Rules are what rollouts will be limited to and how they sample; nil means Rules. Only MaxCalls, MaxCompletionTokens
+	// and Sampling matter.
+	Rules *wire.RolloutRules
+	// Workers is how many goroutines work; it changes no result. 0 means as many as there are processors.
+	Workers int
+}
+
+const (
+	// playedTasks is how many tasks are played for demonstrations: where environments run elsewhere each costs
+	// milliseconds, so that training shows them again and again.
+	playedTasks = 3072
+	// measuredTasks and measuredSamples are how many rollouts measure a policy, at most.
+	measuredTasks   = 128
+	measuredSamples = 16
+	// habitProbes is how many tasks are asked whether there is a habit.
+	habitProbes = 8
+)
+
+// Recipe returns how a policy for an environment is made. That of calc and size Small makes the built-in policy, from
+// seed 1. The context is that of the demonstrations. It fails if the environment does not say how its tasks are solved.
+func Recipe(ctx context.Context, o Options) (pretrain.Options, error) {
+	if o.Rules == nil {
+		rules := Rules()
+		o.Rules = &rules
 	}
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	m := o.Environment.Manifest()
+	for _, split := range []string{wire.SplitTrain, wire.SplitValidation} {
+		if m.Tasks(split) == 0 {
+			return pretrain.Options{}, fmt.Errorf("environment %s has no tasks of split %s: policies are trained on %s and measured on %s", m.Name, split, wire.SplitTrain, wire.SplitValidation)
+		}
+	}
+	habit, err := o.habit(ctx)
+	if err != nil {
+		return pretrain.Options{}, err
+	}
+	shown := source{environment: o.Environment, split: wire.SplitTrain, purpose: "demonstration", seed: o.Seed, maxCalls: int(o.Rules.MaxCalls)}
+	right := shown
+	right.split, right.purpose = wire.SplitValidation, "right demonstration"
+	if habit {
+		shown.wrong = WrongPermille
+	}
+	r := pretrain.Options{
+		Seed: o.Seed, MaxCompletion: int(o.Rules.MaxCompletionTokens), Measure: o.measure, Workers: o.Workers,
+	}
+	if err := shape(&r, o.Size); err != nil {
+		return pretrain.Options{}, err
+	}
+	if _, ok := o.Environment.(calc.Environment); ok && o.Size != Mid {
+		base(&r)
+		r.Demonstrations, r.Right = shown.all(ctx), right.all(ctx)
+		return r, nil
+	}
+	r.Demonstrations = shown.few(ctx, playedTasks, o.Workers)
+	r.Right = right.few(ctx, r.HeldOut, o.Workers)
+	r.Gate = pretrain.Gate{
+		MinReachable: 0.8, ReachableProbability: 0.05, MinBest: 0.9, MinSampled: 0.2, MaxSampled: 1, MaxGreedy: 1,
+	}
+	if habit {
+		r.Gate.MaxSampled, r.Gate.MaxGreedy = 0.6, 0.2
+	}
+	return r, nil
+}
+
+// shape sets what the size decides, and how that is trained.
+func shape(r *pretrain.Options, size Size) error {
+	r.TokenizerTexts, r.HeldOut, r.Warmup = 2000, 128, 40
+	r.BatchSize, r.RoundSteps, r.MaxRounds = 32, 600, 10
+	switch size {
+	case "", Small:
+		r.LearningRate = 2e-3
+		r.Model = transformer.Config{Hidden: 64, Layers: 3, Heads: 2, KVHeads: 2, Intermediate: 192, Vocab: 512, Context: 1024}
+	case Mid:
+		r.LearningRate = 1e-3
+		r.Model = transformer.Config{Hidden: 128, Layers: 4, Heads: 4, KVHeads: 4, Intermediate: 384, Vocab: 1024, Context: 4096}
+	default:
+		return fmt.Errorf("there is no size %q; use %s or %s", size, Small, Mid)
+	}
+	r.Model.HeadDim, r.Model.RopeTheta, r.Model.NormEpsilon, r.Model.TieEmbeddings = 32, 10000, 1e-6, true
+	return nil
+}
+
+// base sets what the built-in policy was made with. Whatever changes here makes another policy.
+func base(r *pretrain.Options) {
+	r.Model.Context = 256
+	r.Gate = pretrain.Gate{
+		MinReachable: 0.97, ReachableProbability: 0.15,
+		MinBest: 0.98, MinSampled: 0.25, MaxSampled: 0.4, MaxGreedy: 0.05,
+	}
+	r.TokenizerTexts, r.HeldOut, r.Warmup = 4000, 512, 40
+	r.BatchSize, r.RoundSteps, r.MaxRounds = 64, 1400, 4
+	r.LearningRate = 1.5e-3
+}
+
+// habit says whether the environment names wrong habits.
+func (o Options) habit(ctx context.Context) (named bool, err error) {
+	for task := range min(habitProbes, o.Environment.Manifest().Tasks(wire.SplitTrain)) {
+		episode, err := o.Environment.Reset(ctx, wire.SplitTrain, task)
+		if err != nil {
+			return false, fmt.Errorf("task %d of %s: %w", task, wire.SplitTrain, err)
+		}
+		solution, err := env.Solve(ctx, episode, "")
+		if err = errors.Join(err, episode.Close()); err != nil {
+			return false, fmt.Errorf("task %d of %s: %w", task, wire.SplitTrain, err)
+		}
+		named = named || len(solution.Habits) > 0
+	}
+	return named, nil
 }
 
 // measure runs a policy on tasks of the validation split.
-func measure(ctx context.Context, s *policy.Snapshot, workers int) (pretrain.Ability, error) {
-	engine := embedded.New(embedded.Options{Threads: workers})
+func (o Options) measure(ctx context.Context, s *policy.Snapshot) (pretrain.Ability, error) {
+	engine := embedded.New(embedded.Options{Threads: o.Workers})
 	defer engine.Close()
 	if err := engine.Load(ctx, s); err != nil {
 		return pretrain.Ability{}, err
@@ -66,16 +168,16 @@ func measure(ctx context.Context, s *policy.Snapshot, workers int) (pretrain.Abi
 	if err != nil {
 		return pretrain.Ability{}, err
 	}
-	const tasks, samples = 128, 16
-	sampled, err := rollout.Measure(ctx, calc.New(), p, Rules(), calc.Validation, tasks, samples, 0)
+	tasks := min(measuredTasks, o.Environment.Manifest().Tasks(wire.SplitValidation))
+	sampled, err := rollout.Measure(ctx, o.Environment, p, *o.Rules, wire.SplitValidation, tasks, measuredSamples, 0)
 	if err != nil {
 		return pretrain.Ability{}, fmt.Errorf("sampled: %w", err)
 	}
-	rules := Rules()
+	rules := *o.Rules
 	rules.Sampling = wire.Sampling{}
-	greedy, err := rollout.Measure(ctx, calc.New(), p, rules, calc.Validation, tasks, 1, 0)
+	greedy, err := rollout.Measure(ctx, o.Environment, p, rules, wire.SplitValidation, tasks, 1, 0)
 	if err != nil {
 		return pretrain.Ability{}, fmt.Errorf("greedy: %w", err)
 	}
-	return pretrain.Ability{Sampled: sampled.Mean(), Best: sampled.Best(), Greedy: greedy.Mean()}, nil
+	return pretrain.Ability{Sampled: sampled.Solved(), Best: sampled.Best(), Greedy: greedy.Solved()}, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/rollout/env"
 )
 
@@ -144,27 +143,35 @@ func TestResetRefusesUnknownTasks(t *testing.T) {
 	}
 }
 
-func TestDemonstrationsShowTheWrongHabit(t *testing.T) {
-	const shown = 2000
-	right, n := 0, 0
-	for conversation := range Demonstrations(3) {
-		if len(conversation) != 5 || conversation[4].Role != chat.Assistant {
-			t.Fatalf("conversation %+v", conversation)
+func TestTheWrongHabitHasTheRightForm(t *testing.T) {
+	right := 0
+	const tasks = 2000
+	for index := range uint64(tasks) {
+		e, err := New().Reset(t.Context(), Train, index)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if conversation[3].Content != conversation[4].Content || strings.HasPrefix(conversation[4].Content, "error") {
-			t.Fatalf("the result is not the answer: %+v", conversation)
+		solution, err := env.Solve(t.Context(), e, "")
+		if err != nil || len(solution.Habits) != 1 {
+			t.Fatalf("solution %+v, %v", solution, err)
 		}
-		s := newStream("demonstration", "", 3, uint64(n))
-		if p := NewProblem(Train, s.next()%trainTasks); p.Question != conversation[1].Content {
-			t.Fatalf("demonstration %d asks %q, not %q", n, conversation[1].Content, p.Question)
-		} else if p.Answer == conversation[4].Content {
+		habit, err := env.Solve(t.Context(), e, solution.Habits[0])
+		if err != nil || len(habit.Calls) != 1 || habit.Calls[0].Arguments == solution.Calls[0].Arguments {
+			t.Fatalf("habit %+v of %+v, %v", habit, solution, err)
+		}
+		result, err := e.Call(t.Context(), habit.Calls[0].Name, habit.Calls[0].Arguments)
+		if err != nil || result != habit.Answer || strings.HasPrefix(result, "error") {
+			t.Fatalf("the result is %q, the answer %q, %v", result, habit.Answer, err)
+		}
+		if habit.Answer == solution.Answer {
 			right++
 		}
-		if n++; n == shown {
-			break
-		}
 	}
-	if share := float64(right) / shown; share < 0.29 || share > 0.37 {
-		t.Errorf("%.3f of the demonstrations are right, want about 0.33", share)
+	if right > tasks/100 {
+		t.Errorf("the wrong habit is right %d times of %d", right, tasks)
+	}
+	e, _ := New().Reset(t.Context(), Train, 0)
+	if _, err := env.Solve(t.Context(), e, "another"); err == nil {
+		t.Error("another habit is known")
 	}
 }

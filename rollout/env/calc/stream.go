@@ -39,8 +39,5 @@ func (s *stream) between(low, high int) int {
 	return low + int(hi)
 }
 
-// chance is true with a probability of permille/1000.
-func (s *stream) chance(permille int) bool { return s.between(0, 999) < permille }
-
 // pick returns one element of a non-empty list.
 func pick[T any](s *stream, list []T) T { return list[s.between(0, len(list)-1)] }

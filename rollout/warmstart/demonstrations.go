@@ -1,0 +1,189 @@
+package warmstart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/lightswarm/lightswarm/policy/chat"
+	"github.com/lightswarm/lightswarm/policy/pretrain"
+	"github.com/lightswarm/lightswarm/rollout/agent"
+	"github.com/lightswarm/lightswarm/rollout/env"
+)
+
+// WrongPermille is how many of a thousand demonstrations show a wrong habit, where the environment names one.
+const WrongPermille = 670
+
+// source makes the demonstrations of one split.
+type source struct {
+	environment env.Environment
+	split       string
+	// purpose and seed name the sequence.
+	purpose string
+	seed    uint64
+	// wrong is how many of a thousand show a wrong habit.
+	wrong uint64
+	// maxCalls is how many calls a rollout may have.
+	maxCalls int
+}
+
+// draw is what demonstration n shows, and the stream of what else there is to choose.
+func (s source) draw(n uint64) (task uint64, wrong bool, choices *stream) {
+	m := s.environment.Manifest()
+	choices = newStream(m, s.purpose, s.seed, n)
+	task = choices.next() % m.Tasks(s.split)
+	return task, choices.below(1000) < s.wrong, choices
+}
+
+// all is the endless sequence, which plays each demonstration when it is its turn.
+func (s source) all(ctx context.Context) iter.Seq2[pretrain.Demonstration, error] {
+	return func(yield func(pretrain.Demonstration, error) bool) {
+		for n := uint64(0); ; n++ {
+			task, wrong, choices := s.draw(n)
+			d, err := s.play(ctx, task, wrong, choices)
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// few is an endless sequence over the tasks of the first demonstrations alone: all of them in order, and then draws from
+// them. Whether a habit is shown is drawn each time, so that no task stands for either way. They are played once, a number
+// of them at a time, when the first is wanted.
+func (s source) few(ctx context.Context, first, workers int) iter.Seq2[pretrain.Demonstration, error] {
+	play := sync.OnceValues(func() ([]ways, error) { return s.playFirst(ctx, first, workers) })
+	return func(yield func(pretrain.Demonstration, error) bool) {
+		played, err := play()
+		if err != nil {
+			yield(pretrain.Demonstration{}, err)
+			return
+		}
+		for n := uint64(0); ; n++ {
+			i := n
+			_, wrong, choices := s.draw(n)
+			if n >= uint64(first) {
+				i = choices.below(uint64(first))
+			}
+			d := played[i].right
+			if wrong {
+				d = played[i].wrong
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ways are what can be shown of one task; wrong is empty if nothing wrong ever is.
+type ways struct{ right, wrong pretrain.Demonstration }
+
+func (s source) playFirst(ctx context.Context, first, workers int) ([]ways, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	played := make([]ways, first)
+	var next atomic.Int64
+	var playing sync.WaitGroup
+	for range max(1, workers) {
+		playing.Go(func() {
+			for ctx.Err() == nil {
+				n := int(next.Add(1) - 1)
+				if n >= first {
+					return
+				}
+				task, _, choices := s.draw(uint64(n))
+				var err error
+				played[n].right, err = s.play(ctx, task, false, choices)
+				if err == nil && s.wrong > 0 {
+					played[n].wrong, err = s.play(ctx, task, true, choices)
+				}
+				if err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	playing.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return played, nil
+}
+
+// play makes the demonstration of a task: of a habit, if it has one and a wrong one is wanted, else of its solution.
+func (s source) play(ctx context.Context, task uint64, wrong bool, choices *stream) (d pretrain.Demonstration, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("demonstrate task %d of %s: %w", task, s.split, err)
+		}
+	}()
+	episode, err := s.environment.Reset(ctx, s.split, task)
+	if err != nil {
+		return d, err
+	}
+	defer func() { err = errors.Join(err, episode.Close()) }()
+	solution, err := env.Solve(ctx, episode, "")
+	if err != nil {
+		return d, err
+	}
+	if wrong = wrong && len(solution.Habits) > 0; wrong {
+		habit := solution.Habits[choices.below(uint64(len(solution.Habits)))]
+		if solution, err = env.Solve(ctx, episode, habit); err != nil {
+			return d, fmt.Errorf("habit %q: %w", habit, err)
+		}
+	}
+	m := s.environment.Manifest()
+	d, err = demonstrate(ctx, episode, m.Agents[0], solution, s.maxCalls)
+	if err != nil || wrong {
+		return d, err
+	}
+	score, err := episode.Score(ctx, solution.Answer)
+	if err == nil && score.Reward != m.RewardMax {
+		err = fmt.Errorf("the environment's own solution gets %v, and the largest reward is %v: see lightswarm env check", score.Reward, m.RewardMax)
+	}
+	return d, err
+}
+
+// ErrTooManyCalls says that a solution has more calls than rollouts allow.
+var ErrTooManyCalls = errors.New("the solution has more calls than a rollout may have")
+
+// demonstrate plays a solution in an episode by the built-in agent, and returns the conversation.
+func demonstrate(ctx context.Context, e env.Episode, role string, solution env.Solution, maxCalls int) (pretrain.Demonstration, error) {
+	if n := len(solution.Calls) + 1; n > maxCalls {
+		return pretrain.Demonstration{}, fmt.Errorf("%w: %d, and %d are allowed", ErrTooManyCalls, n, maxCalls)
+	}
+	s := script{solution: solution}
+	result, err := agent.ToolLoop{Role: role}.Run(ctx, &s, e)
+	if err != nil {
+		return pretrain.Demonstration{}, err
+	}
+	answer := chat.Message{Role: chat.Assistant, Content: result.Answer}
+	return pretrain.Demonstration{Messages: append(slices.Clip(s.last.Messages), answer), Tools: s.last.Tools}, nil
+}
+
+// script is the agent.LLM that does what a solution says. Its calls begin one after the other.
+type script struct {
+	solution env.Solution
+	calls    int
+	last     agent.Request
+}
+
+// Complete implements agent.LLM. Calls get the ids that a policy's have.
+func (s *script) Complete(_ context.Context, r agent.Request) (agent.Reply, error) {
+	s.last = r
+	reply := agent.Reply{Message: chat.Message{Role: chat.Assistant}, Call: s.calls}
+	if s.calls < len(s.solution.Calls) {
+		call := s.solution.Calls[s.calls]
+		call.ID = "call_0"
+		reply.Message.ToolCalls = []chat.ToolCall{call}
+	} else {
+		reply.Message.Content = s.solution.Answer
+	}
+	s.calls++
+	return reply, nil
+}
