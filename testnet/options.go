@@ -12,6 +12,8 @@ import (
 
 	"github.com/lightswarm/lightswarm/node"
 	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/policy"
+	"github.com/lightswarm/lightswarm/policy/base"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -23,6 +25,8 @@ type Options struct {
 	Seed uint64
 	// Environment is the name of a built-in environment.
 	Environment string
+	// Policy is the folder of the first policy; empty is the built-in one.
+	Policy string
 	// GroupSize is how many rollouts of one task are compared, EvaluationTasks how many held-out tasks measure a version;
 	// 0 leaves it to node.DefaultFounding. A task on which an agent spends long wants fewer of both.
 	GroupSize, EvaluationTasks uint32
@@ -118,6 +122,9 @@ func (o *Options) founding() (node.Founding, error) {
 	if err != nil {
 		return f, err
 	}
+	if f.Base, err = o.base(); err != nil {
+		return f, err
+	}
 	f.Created, f.Nonce = founded, o.nonce()
 	f.Rollout.GroupsPerVersion = o.firstGroups()
 	if o.GroupSize > 0 {
@@ -127,6 +134,18 @@ func (o *Options) founding() (node.Founding, error) {
 		f.Evaluation.Tasks = o.EvaluationTasks
 	}
 	return f, nil
+}
+
+// base is the first policy.
+func (o *Options) base() (*policy.Snapshot, error) {
+	if o.Policy == "" {
+		return base.Load()
+	}
+	s, err := policy.ReadDir(o.Policy)
+	if err != nil {
+		return nil, &OptionError{"policy", err.Error()}
+	}
+	return s, nil
 }
 
 // maxNodes is what one machine can reasonably run.

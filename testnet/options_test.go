@@ -34,6 +34,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"evaluation-tasks: 100000: ":          func(o *Options) { o.EvaluationTasks = 100000 },
 		"timeout: -1ns":                       func(o *Options) { o.Timeout = -1 },
 		"dir: ":                               func(o *Options) { o.Dir = "" },
+		"policy: read policy from nowhere":    func(o *Options) { o.Policy = "nowhere" },
 		"examples: -1":                        func(o *Options) { o.Examples = -1 },
 		"processes: the program":              func(o *Options) { o.Processes = true },
 		"learner.target":                      func(o *Options) { o.Settings.Learner.Target = 2 },

@@ -146,7 +146,7 @@ func createNetwork(ctx context.Context, o Options, f *node.Founding, folder stri
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	number := func(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
-	c := exec.CommandContext(ctx, o.Binary, "network", "create", "--name", f.Name, "--env", o.Environment,
+	c := exec.CommandContext(ctx, o.Binary, "network", "create", "--name", f.Name, "--env", o.Environment, "--policy", o.Policy,
 		"--group-size", number(f.Rollout.GroupSize), "--groups-per-version", number(f.Rollout.GroupsPerVersion),
 		"--evaluation-tasks", number(f.Evaluation.Tasks), "--data", folder,
 		"--nonce", hex.EncodeToString(f.Nonce), "--created", f.Created.Format(time.RFC3339), "--json")

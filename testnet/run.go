@@ -13,7 +13,6 @@ import (
 
 	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/node/config"
-	"github.com/lightswarm/lightswarm/policy/base"
 	"github.com/lightswarm/lightswarm/policy/tokenizer"
 	"github.com/lightswarm/lightswarm/testnet/report"
 )
@@ -85,7 +84,7 @@ type observed struct {
 }
 
 func (r *run) run(ctx context.Context) (*Result, error) {
-	snapshot, err := base.Load()
+	snapshot, err := r.base()
 	if err != nil {
 		return nil, err
 	}

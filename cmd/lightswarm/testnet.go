@@ -61,9 +61,9 @@ func (p *program) testnet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "testnet",
 		Short: "Run a whole network on this machine and watch a policy learn",
-		Long: `Found a network, run one learner and some rollout nodes on this machine, and train the built-in policy until the
-evaluations on held-out tasks reach the target, three in a row unless --hold says how many. The nodes run the code that
-nodes on the internet run.
+		Long: `Found a network, run one learner and some rollout nodes on this machine, and train a policy, the built-in one unless
+--policy names another, until the evaluations on held-out tasks reach the target, three in a row unless --hold says how
+many. The nodes run the code that nodes on the internet run.
 
 With --agent the rollouts are played by a program of any kind that calls a model by OpenAI's API; see docs/agents.md.
 
@@ -90,6 +90,7 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
 	f.IntVar(&o.Nodes, "nodes", o.Nodes, "rollout nodes, besides the learner")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the nodes' keys and the network, and so of tasks and samples")
 	f.StringVar(&o.Environment, "env", o.Environment, "built-in environment to train on")
+	f.StringVar(&o.Policy, "policy", "", "folder of the first policy (default the built-in one)")
 	f.Uint32Var(&o.GroupSize, "group-size", 0, "rollouts of one task that are compared; 0 is 8")
 	f.Uint32Var(&o.EvaluationTasks, "evaluation-tasks", 0, "held-out tasks that measure a release; 0 is 256")
 	f.Float64Var(&target, "target", target, "share of held-out tasks, 0 to 1, that ends the run when --hold evaluations in a row reach it; 0 is none: --steps, --timeout or an interrupt ends the run")
