@@ -23,5 +23,8 @@
 // Who plays the rollouts is the operator's choice: the built-in agent, or a program that reaches the policy through the
 // node's gateway (settings rollout.agent). The player holds both; it is opened before the worker and closed after it.
 //
+// What it plays, the charter says, within what the operator lets the node run (setting rollout.environments.kinds). A
+// rollout node gets the environments that come as packages from members in New, by CID, and Close closes them.
+//
 // Several nodes live in one process without knowing of one another: the package has no state of its own.
 package node

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -18,10 +19,23 @@ import (
 	"github.com/lightswarm/lightswarm/policy/tokenizer"
 	"github.com/lightswarm/lightswarm/policy/transformer"
 	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/rollout/env/wasm"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// workArgument makes the test's own binary the process in which modules run.
+const workArgument = "environment-work"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == workArgument {
+		if err := wasm.Work(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // deadline bounds everything that a test waits for.
 const deadline = time.Minute

@@ -3,6 +3,7 @@ package node
 import (
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/lightswarm/lightswarm/policy"
@@ -16,8 +17,10 @@ type Founding struct {
 	Name string
 	// Learners may sign releases besides the founder.
 	Learners []wire.PeerID
-	// Environments are trained on. They must be in the node's set.
+	// Environments are trained on. They must be in the node's set, or among Packages: see Train.
 	Environments []wire.EnvironmentRef
+	// Packages are kept by the founder, who serves them to others.
+	Packages []*env.Package
 	// Base is version 0; nil means the policy that is built into the program.
 	Base       *policy.Snapshot
 	Rollout    wire.RolloutRules
@@ -51,8 +54,30 @@ func DefaultFounding(name string, environments ...env.Environment) (Founding, er
 	return f, nil
 }
 
+// Train adds an environment that comes as a package, with a share in task draws. A version is measured on no more tasks
+// than the environment holds out.
+func (f *Founding) Train(p *env.Package, weight uint32) error {
+	m := p.Manifest()
+	reference := p.Reference()
+	reference.Weight = weight
+	held := p.Bytes()
+	for _, other := range f.Packages {
+		held += other.Bytes()
+	}
+	switch {
+	case reference.TrainTasks == 0:
+		return fmt.Errorf("environment %s@%s has no split %q, which networks train on: add one", m.Name, m.Version, wire.SplitTrain)
+	case held > maxEnvironmentBytes:
+		return fmt.Errorf("environment %s@%s: the environments of a network together may have %d MiB", m.Name, m.Version, maxEnvironmentBytes>>20)
+	}
+	f.Environments = append(f.Environments, reference)
+	f.Packages = append(f.Packages, p)
+	f.Evaluation.Tasks = uint32(min(uint64(f.Evaluation.Tasks), reference.ValidationTasks))
+	return nil
+}
+
 // charter signs the network's charter and returns it with every block that belongs to the network: the charter itself,
-// the base policy and the environments' manifests.
+// the base policy, the environments' manifests and the packages' files.
 func (f Founding) charter(key wire.Key, environments *env.Set) (wire.SignedCharter, map[wire.CID][]byte, error) {
 	fail := func(err error) (wire.SignedCharter, map[wire.CID][]byte, error) {
 		return wire.SignedCharter{}, nil, fmt.Errorf("found network %q: %w", f.Name, err)
@@ -78,7 +103,15 @@ func (f Founding) charter(key wire.Key, environments *env.Set) (wire.SignedChart
 	for _, b := range list {
 		blocks[b.CID] = b.Data
 	}
+	packaged := make(map[wire.CID]bool, len(f.Packages))
+	for _, p := range f.Packages {
+		packaged[p.CID()] = true
+		maps.Copy(blocks, p.Blocks())
+	}
 	for _, reference := range f.Environments {
+		if packaged[reference.Manifest] {
+			continue
+		}
 		e, err := environments.Get(reference.Manifest)
 		if err != nil {
 			return fail(fmt.Errorf("environment %q: %w", reference.Name, err))

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/lightswarm/lightswarm/node/store"
 	"github.com/lightswarm/lightswarm/p2p/block"
 	"github.com/lightswarm/lightswarm/p2p/discovery"
 	"github.com/lightswarm/lightswarm/wire"
@@ -27,8 +29,8 @@ const (
 	joinCandidates = 64
 )
 
-// joiner gets what a node must have before it can take part in a network: the charter, whose CID is the network's id. It
-// needs no trust in whom it asks, because the id names the exact bytes.
+// joiner gets what a node must have before it can take part in a network: the charter, whose CID is the network's id, and
+// the environments that the charter names. It needs no trust in whom it asks, because CIDs name the exact bytes.
 type joiner struct {
 	host    host.Host
 	network wire.CID
@@ -49,11 +51,26 @@ func newJoinHost(key ed25519.PrivateKey) (host.Host, error) {
 	return h, nil
 }
 
-// charter asks members as they are found, again and again, until one has the charter or ctx ends.
-func (j *joiner) charter(ctx context.Context) (wire.SignedCharter, error) {
+// charter asks for the charter until ctx ends.
+func (j *joiner) charter(ctx context.Context) (charter wire.SignedCharter, err error) {
 	exchange := block.New(j.host, block.NewMemoryStore(wire.MaxCharterBytes), block.Options{Log: j.log})
 	defer exchange.Close()
+	err = j.ask(ctx, "its charter", func(ctx context.Context, member wire.PeerID) error {
+		ctx, cancel := context.WithTimeout(ctx, joinAttempt)
+		defer cancel()
+		raw, err := exchange.Fetch(ctx, j.network, []wire.PeerID{member}, wire.MaxCharterBytes)
+		if err != nil {
+			return err
+		}
+		charter, err = openCharter(j.network, raw)
+		return err
+	})
+	return charter, err
+}
 
+// ask dials members as they are found, again and again, until get has what is wanted from one of them or ctx ends. A
+// *keepError ends it too.
+func (j *joiner) ask(ctx context.Context, what string, get func(ctx context.Context, member wire.PeerID) error) error {
 	searching, stop := context.WithCancel(ctx)
 	found := make(chan peer.AddrInfo, joinCandidates)
 	searched := make(chan struct{})
@@ -100,40 +117,67 @@ func (j *joiner) charter(ctx context.Context) (wire.SignedCharter, error) {
 			}
 		case <-ctx.Done():
 			retry.Stop()
-			return wire.SignedCharter{}, j.failure(ctx, last)
+			return j.failure(ctx, what, last)
 		}
 		retry.Stop()
 		for _, info := range ask {
-			charter, err := j.ask(ctx, exchange, info)
+			err := j.connect(ctx, info)
 			if err == nil {
-				return charter, nil
+				err = get(ctx, wire.PeerID(info.ID))
 			}
-			j.log.Log(ctx, tell, "a member did not send the charter; asking again and again. Does it run, and is its address right?", "peer", info.ID, "error", err)
+			if kept := (*keepError)(nil); err == nil || errors.As(err, &kept) {
+				return err
+			}
+			j.log.Log(ctx, tell, "a member did not send "+what+"; asking again and again. Does it run, and is its address right?", "peer", info.ID, "error", err)
 			last = err
 		}
 	}
 }
 
-// ask dials one member for the charter.
-func (j *joiner) ask(ctx context.Context, exchange *block.Exchange, info peer.AddrInfo) (wire.SignedCharter, error) {
+func (j *joiner) connect(ctx context.Context, info peer.AddrInfo) error {
 	ctx, cancel := context.WithTimeout(ctx, joinAttempt)
 	defer cancel()
-	if err := discovery.Connect(ctx, j.host, info); err != nil {
-		return wire.SignedCharter{}, err
-	}
-	raw, err := exchange.Fetch(ctx, j.network, []wire.PeerID{wire.PeerID(info.ID)}, wire.MaxCharterBytes)
-	if err != nil {
-		return wire.SignedCharter{}, err
-	}
-	return openCharter(j.network, raw)
+	return discovery.Connect(ctx, j.host, info)
 }
 
-// failure says why no charter came and what to do.
-func (j *joiner) failure(ctx context.Context, last error) error {
+// keepError says that what a member sent could not be kept: another member helps no more.
+type keepError struct{ error }
+
+func (e *keepError) Unwrap() error { return e.error }
+
+// blocks gets blocks into the store, in which they are pinned already. Those that arrived are there even if it fails.
+func (j *joiner) blocks(ctx context.Context, s *store.Store, what string, refs ...wire.BlockRef) error {
+	exchange := block.New(j.host, s, block.Options{Log: j.log})
+	defer exchange.Close()
+	return j.ask(ctx, what, func(ctx context.Context, member wire.PeerID) error {
+		for _, ref := range refs {
+			if err := j.block(ctx, exchange, s, ref, member); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (j *joiner) block(ctx context.Context, exchange *block.Exchange, s *store.Store, ref wire.BlockRef, member wire.PeerID) error {
+	ctx, cancel := context.WithTimeout(ctx, blockPatience)
+	defer cancel()
+	data, err := exchange.Fetch(ctx, ref.CID, []wire.PeerID{member}, int(ref.Bytes))
+	if err != nil {
+		return err
+	}
+	if err := s.Put(ref.CID, data); err != nil { // The exchange only logs that.
+		return &keepError{err}
+	}
+	return nil
+}
+
+// failure says why something did not come and what to do.
+func (j *joiner) failure(ctx context.Context, what string, last error) error {
 	if last == nil {
 		return fmt.Errorf("join network %s: no member was found; give the address of one with --bootstrap: %w", j.network, context.Cause(ctx))
 	}
-	return fmt.Errorf("join network %s: no member sent its charter; check the id and that a member given with --bootstrap runs: %w (last: %w)", j.network, context.Cause(ctx), last)
+	return fmt.Errorf("join network %s: no member sent %s; check the id and that a member given with --bootstrap runs: %w (last: %w)", j.network, what, context.Cause(ctx), last)
 }
 
 // openCharter opens a charter and checks that it is the network's.

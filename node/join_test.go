@@ -22,7 +22,7 @@ func TestJoiningSaysWhatItWaitsFor(t *testing.T) {
 		bootstrap bool
 		told      string
 	}{
-		"nobody answers":  {true, "a member did not send the charter"},
+		"nobody answers":  {true, "a member did not send its charter"},
 		"nobody is known": {false, "no member of the network was found yet"},
 	} {
 		t.Run(name, func(t *testing.T) {

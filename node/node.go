@@ -36,7 +36,9 @@ type Node struct {
 	events  api.Broadcaster
 	// evaluationBlocks is how many the charter has.
 	evaluationBlocks int
-	environments     *env.Set
+	// environments are those that are built in and those that were opened, which Close closes.
+	environments *env.Set
+	opened       []env.Environment
 
 	folder      *config.Folder // nil in memory
 	store       *store.Store
@@ -98,6 +100,9 @@ func (n *Node) open(ctx context.Context) error {
 	}
 	n.evaluationBlocks = draw.EvaluationBlocks(&n.charter.Charter)
 	if err := n.openChain(); err != nil {
+		return err
+	}
+	if err := n.openEnvironments(ctx, private); err != nil {
 		return err
 	}
 	n.openParts()
@@ -188,28 +193,41 @@ func (n *Node) findCharter(ctx context.Context, private ed25519.PrivateKey) (wir
 
 // join asks members for the charter and keeps it.
 func (n *Node) join(ctx context.Context, network wire.CID, private ed25519.PrivateKey) (wire.SignedCharter, error) {
+	n.log.Info("asking members for the network's charter", "network", network)
+	var charter wire.SignedCharter
+	err := n.askMembers(ctx, network, private, func(j *joiner) (err error) {
+		charter, err = j.charter(ctx)
+		return err
+	})
+	if err != nil {
+		return wire.SignedCharter{}, err
+	}
+	return charter, n.store.Bind(charter.ID, map[wire.CID][]byte{charter.ID: charter.Raw})
+}
+
+// askMembers lets ask ask the members of a network before the node takes part in it.
+func (n *Node) askMembers(ctx context.Context, network wire.CID, private ed25519.PrivateKey, ask func(*joiner) error) error {
 	h := n.options.Host
 	if h == nil {
 		var err error
 		if h, err = newJoinHost(private); err != nil {
-			return wire.SignedCharter{}, err
+			return err
 		}
 		defer h.Close()
 	}
 	bootstraps, err := discovery.ParseAddrs(n.options.Config.P2P.Bootstrap)
 	if err != nil {
-		return wire.SignedCharter{}, fmt.Errorf("bootstrap %w", err)
+		return fmt.Errorf("bootstrap %w", err)
 	}
-	j := &joiner{host: h, network: network, log: n.log, sources: []discovery.Source{discovery.Bootstrap(bootstraps)}}
+	known, err := n.store.Peers().Load()
+	if err != nil {
+		return fmt.Errorf("read the members met before: %w", err)
+	}
+	j := &joiner{host: h, network: network, log: n.log, sources: []discovery.Source{discovery.Bootstrap(append(bootstraps, known...))}}
 	if n.options.Config.P2P.MDNS {
 		j.sources = append(j.sources, &discovery.MDNS{Host: h, Network: network})
 	}
-	n.log.Info("asking members for the network's charter", "network", network)
-	charter, err := j.charter(ctx)
-	if err != nil {
-		return wire.SignedCharter{}, err
-	}
-	return charter, n.store.Bind(charter.ID, map[wire.CID][]byte{charter.ID: charter.Raw})
+	return ask(j)
 }
 
 // openChain continues with the newest release that the store has.
@@ -349,6 +367,9 @@ func (n *Node) Close() error {
 	}
 	if n.engine != nil {
 		errs = append(errs, n.engine.Close())
+	}
+	for _, e := range n.opened {
+		errs = append(errs, env.Close(e))
 	}
 	if n.store != nil {
 		errs = append(errs, n.store.Close())

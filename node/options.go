@@ -24,8 +24,10 @@ type Options struct {
 	// Found makes a network if the data folder has none. Without it the node joins Config.Network, or continues in the
 	// network that its folder belongs to.
 	Found *Founding
-	// Environments are those that the node can run; nil means those built into the program.
+	// Environments are those that the node can run without a package; nil means those built into the program.
 	Environments *env.Set
+	// Drivers run the environments that come as packages. Without one of a package's kind the node cannot run it.
+	Drivers env.Drivers
 	// Observer is told what the node's learner does, besides the node itself.
 	Observer learner.Observer
 	// Version is the program's, such as "0.1.0".

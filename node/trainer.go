@@ -70,8 +70,8 @@ func (n *Node) learnerConfig(base *policy.Snapshot, t *trainer) (learner.Config,
 	c.Active = n.activeRolloutNodes
 	c.Manifests = make(map[wire.CID]wire.EnvironmentManifest)
 	for _, e := range n.charter.Environments {
-		if environment, err := n.environments.Get(e.Manifest); err == nil {
-			c.Manifests[e.Manifest] = environment.Manifest()
+		if m, err := n.manifest(e.Manifest); err == nil {
+			c.Manifests[e.Manifest] = m
 		}
 	}
 	c.Batch.Groups, c.Batch.Patience = settings.Groups, settings.Patience

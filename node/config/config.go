@@ -73,6 +73,20 @@ type Rollout struct {
 	Timeout time.Duration
 	// Agent is the program that plays the rollouts.
 	Agent Agent
+	// Environments says which of other people's environments the node runs.
+	Environments Environments
+}
+
+// The kinds of environments; package rollout/env explains what they are.
+const (
+	KindBuiltin = "builtin"
+	KindWasm    = "wasm"
+)
+
+// Environments says what a rollout node lets a network's charter run on its machine.
+type Environments struct {
+	// Kinds are the kinds of environments that it runs; at least one.
+	Kinds []string
 }
 
 // Learner says how a learner trains and when it stops. Package learner explains each term.
@@ -132,7 +146,7 @@ func Default() Config {
 		},
 		Store:   Store{MaxBlockBytes: 4 << 30},
 		API:     API{Address: "127.0.0.1:0"},
-		Rollout: Rollout{Timeout: 5 * time.Minute, Agent: Agent{Grace: 2 * time.Second}},
+		Rollout: Rollout{Timeout: 5 * time.Minute, Agent: Agent{Grace: 2 * time.Second}, Environments: Environments{Kinds: []string{KindBuiltin, KindWasm}}},
 		Learner: Learner{
 			Groups:        32,
 			Patience:      20 * time.Second,

@@ -38,6 +38,9 @@ func (d Drivers) Open(ctx context.Context, p *Package) (Environment, error) {
 		}
 		kinds = append(kinds, driver.Kind())
 	}
+	if len(kinds) == 0 {
+		kinds = []string{"no packages"}
+	}
 	return nil, fmt.Errorf("environment %s@%s is of kind %q, and this program runs %s: upgrade lightswarm, or use another environment",
 		m.Name, m.Version, m.Kind, strings.Join(kinds, ", "))
 }

@@ -198,6 +198,17 @@ func (p *Package) Task(split string, index uint64) []byte {
 	return nil
 }
 
+// Bytes is how many the files have together.
+func (p *Package) Bytes() uint64 { return FileBytes(p.manifest) }
+
+// FileBytes is how many bytes the files of a manifest have together.
+func FileBytes(m wire.EnvironmentManifest) (n uint64) {
+	for _, a := range m.Artefacts {
+		n += a.Bytes()
+	}
+	return n
+}
+
 // Blocks are all blocks of the package by CID, the manifest's too; the caller does not change them.
 func (p *Package) Blocks() map[wire.CID][]byte {
 	blocks := map[wire.CID][]byte{p.cid: p.raw}

@@ -3,6 +3,7 @@ package env
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -24,6 +25,16 @@ func NewSet(environments ...Environment) (*Set, error) {
 		s.byCID[cid] = e
 	}
 	return s, nil
+}
+
+// With returns the set that has these environments too. It fails if a manifest is invalid.
+func (s *Set) With(environments ...Environment) (*Set, error) {
+	more, err := NewSet(environments...)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(more.byCID, s.byCID)
+	return more, nil
 }
 
 // Get returns the environment that a CID names, or an error that wraps ErrUnknown.
@@ -51,12 +62,18 @@ func Reference(e Environment) (wire.EnvironmentRef, error) {
 	if err != nil {
 		return wire.EnvironmentRef{}, err
 	}
-	m := e.Manifest()
+	return reference(cid, e.Manifest()), nil
+}
+
+// Reference is what a charter says of the package's environment, with a share of 1 in task draws.
+func (p *Package) Reference() wire.EnvironmentRef { return reference(p.cid, p.manifest) }
+
+func reference(cid wire.CID, m wire.EnvironmentManifest) wire.EnvironmentRef {
 	return wire.EnvironmentRef{
 		Manifest:        cid,
 		Name:            m.Name,
 		Weight:          1,
 		TrainTasks:      m.Tasks(wire.SplitTrain),
 		ValidationTasks: m.Tasks(wire.SplitValidation),
-	}, nil
+	}
 }
