@@ -35,7 +35,7 @@ func newTask(string, uint64) Task { return 0 }
 func (Task) open() Opening        { return Opening{Messages: []Message{{Role: "user", Content: "0"}}} }
 func (Task) call(string, string) string { return "" }
 func (Task) score(answer string) Score  { return Score{Reward: float32(1 - len(answer)%2)} }
-func (Task) solve() Solution            { return Solution{Answer: "00"} }
+func (Task) solve(string) Solution      { return Solution{Answer: "00"} }
 `
 	if err := os.WriteFile(filepath.Join(folder, "environment.go"), []byte(source), 0o600); err != nil {
 		return nil, err

@@ -36,11 +36,11 @@ func startLocal(ctx, life context.Context, o Options, log *slog.Logger) (_ *netw
 			err = errors.Join(err, n.stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	settings := o.Settings
+	settings := o.nodeSettings()
 	for i := range o.Nodes + 1 {
 		options := node.Options{
 			Config: settings, Key: o.key(i), Version: o.Version, Seed: o.Seed + uint64(i) + 1,
-			Log: log.With("node", i),
+			Log: log.With("node", i), Drivers: o.Drivers,
 		}
 		options.Config.Roles = []config.Role{config.RoleRollout}
 		if i == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/base"
+	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -23,10 +24,14 @@ type Options struct {
 	Nodes int
 	// Seed fixes keys and network; see the package comment.
 	Seed uint64
-	// Environment is the name of a built-in environment.
+	// Environment is the name of a built-in environment, which is trained on unless there is a Package.
 	Environment string
 	// Policy is the folder of the first policy; empty is the built-in one.
 	Policy string
+	// Package is the environment to train on.
+	Package *env.Package
+	// Drivers run it on nodes of this process.
+	Drivers env.Drivers
 	// GroupSize is how many rollouts of one task are compared, EvaluationTasks how many held-out tasks measure a version;
 	// 0 leaves it to node.DefaultFounding. A task on which an agent spends long wants fewer of both.
 	GroupSize, EvaluationTasks uint32
@@ -114,16 +119,21 @@ func (o *Options) Validate() error {
 
 // founding is the network that the run founds, but for the founder's key.
 func (o *Options) founding() (node.Founding, error) {
-	e, err := environment(o.Environment)
-	if err != nil {
-		return node.Founding{}, &OptionError{"env", err.Error()}
-	}
-	f, err := node.DefaultFounding(networkName, e)
+	f, err := node.DefaultFounding(networkName)
 	if err != nil {
 		return f, err
 	}
 	if f.Base, err = o.base(); err != nil {
 		return f, err
+	}
+	p := o.Package
+	if p == nil {
+		if p, err = environment(o.Environment); err != nil {
+			return f, &OptionError{"env", err.Error()}
+		}
+	}
+	if err := f.Train(p, 1); err != nil {
+		return f, &OptionError{"env", err.Error()}
 	}
 	f.Created, f.Nonce = founded, o.nonce()
 	f.Rollout.GroupsPerVersion = o.firstGroups()
@@ -146,6 +156,26 @@ func (o *Options) base() (*policy.Snapshot, error) {
 		return nil, &OptionError{"policy", err.Error()}
 	}
 	return s, nil
+}
+
+// nodeSettings are the settings of every node, which runs the package, and whose store has room for it besides.
+func (o *Options) nodeSettings() config.Config {
+	s := o.Settings
+	if o.Package != nil {
+		s.Store.MaxBlockBytes += config.Size(o.Package.Bytes())
+		// Who runs a testnet on an environment runs the environment.
+		s.Rollout.Environments.Kinds = []string{o.Package.Manifest().Kind}
+	}
+	return s
+}
+
+// environmentName is what the report says.
+func (o *Options) environmentName() string {
+	if o.Package == nil {
+		return o.Environment
+	}
+	m := o.Package.Manifest()
+	return m.Name + "@" + m.Version
 }
 
 // maxNodes is what one machine can reasonably run.

@@ -21,6 +21,7 @@ import (
 	"github.com/lightswarm/lightswarm/node"
 	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/rollout/env/pack"
 )
 
 const (
@@ -56,7 +57,7 @@ func startProcesses(ctx, life context.Context, o Options, log *slog.Logger) (_ *
 	if err != nil {
 		return nil, err
 	}
-	environ, err := variables(o.Settings)
+	environ, err := variables(o.nodeSettings())
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +146,15 @@ func plantIdentity(folder string, o Options, i int) error {
 func createNetwork(ctx context.Context, o Options, f *node.Founding, folder string, environ []string) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
+	environment := o.Environment
+	if o.Package != nil {
+		environment = filepath.Join(o.Dir, "environment.lsenv")
+		if err := os.WriteFile(environment, pack.File{Package: o.Package}.Encode(), 0o666); err != nil {
+			return fmt.Errorf("write the environment's package: %w", err)
+		}
+	}
 	number := func(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
-	c := exec.CommandContext(ctx, o.Binary, "network", "create", "--name", f.Name, "--env", o.Environment, "--policy", o.Policy,
+	c := exec.CommandContext(ctx, o.Binary, "network", "create", "--name", f.Name, "--env", environment, "--policy", o.Policy,
 		"--group-size", number(f.Rollout.GroupSize), "--groups-per-version", number(f.Rollout.GroupsPerVersion),
 		"--evaluation-tasks", number(f.Evaluation.Tasks), "--data", folder,
 		"--nonce", hex.EncodeToString(f.Nonce), "--created", f.Created.Format(time.RFC3339), "--json")

@@ -248,7 +248,7 @@ func (r *run) report(out *report.Report, ended time.Time, why report.End) {
 	*out = report.Report{
 		End:    why,
 		Schema: report.Schema, Version: r.Version, Command: r.Command, Seed: r.Seed,
-		Network: r.network.id, Environment: r.Environment, Examples: r.examples,
+		Network: r.network.id, Environment: r.environmentName(), Examples: r.examples,
 		Agent: strings.Join(r.Settings.Rollout.Agent.Command, " "), AgentProcesses: r.processes,
 	}
 	for _, m := range r.network.members {

@@ -50,9 +50,9 @@ func (n *network) stop(ctx context.Context) error {
 }
 
 // environment is a built-in environment by name.
-func environment(name string) (env.Environment, error) {
+func environment(name string) (*env.Package, error) {
 	if name != calc.Name {
 		return nil, fmt.Errorf("there is no built-in environment %q; use %s", name, calc.Name)
 	}
-	return calc.New(), nil
+	return env.NewPackage(calc.New().Manifest(), nil)
 }

@@ -130,6 +130,9 @@ func completeFlag(c *cobra.Command, name string) {
 	switch name {
 	case "env":
 		values = []string{calc.Name}
+		if c.Name() != "pretrain" { // others take folders and files too
+			directive = cobra.ShellCompDirectiveDefault
+		}
 	case "data", "policy", "out", "dir", "agent-folder":
 		directive = cobra.ShellCompDirectiveFilterDirs
 	}

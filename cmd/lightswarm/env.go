@@ -112,6 +112,15 @@ func findEnvironment(ctx context.Context, name string) (environmentArgument, err
 
 // open makes an environment ready to run. The caller closes it.
 func (a *environmentArgument) open(ctx context.Context) (env.Environment, error) {
+	drivers, err := environmentDrivers(a.withoutLandlock)
+	if err != nil {
+		return nil, err
+	}
+	return drivers.Open(ctx, a.Package)
+}
+
+// environmentDrivers run the environments that this program can run; see flagWithoutLandlock.
+func environmentDrivers(withoutLandlock bool) (env.Drivers, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -120,12 +129,11 @@ func (a *environmentArgument) open(ctx context.Context) (env.Environment, error)
 	if cache, err := os.UserCacheDir(); err == nil {
 		o.Cache = filepath.Join(cache, "lightswarm", "modules")
 	}
-	drivers := env.Drivers{
+	return env.Drivers{
 		env.Builtin(builtinEnvironments...),
 		wasm.New(o),
-		programs.New(programs.Options{Command: []string{self, "env", "exec"}, WithoutLandlock: a.withoutLandlock}),
-	}
-	return drivers.Open(ctx, a.Package)
+		programs.New(programs.Options{Command: []string{self, "env", "exec"}, WithoutLandlock: withoutLandlock}),
+	}, nil
 }
 
 // environmentResult is what `env show --json` prints.

@@ -24,13 +24,13 @@ func TestInterruptedFounding(t *testing.T) {
 		return key
 	}
 	begin := func() {
-		f := founding{name: "a", environment: "calc"}
+		f := founding{name: "a", environments: []string{"calc"}}
 		if standard, err := node.DefaultFounding(""); err != nil {
 			t.Fatal(err)
 		} else {
 			f.rollout, f.evaluation = standard.Rollout, standard.Evaluation
 		}
-		network, err := f.founding()
+		network, err := f.founding(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ var commonSettings = []string{
 // rolloutSettings are those of rollout nodes, agentSettings those of the program that plays their rollouts, learnerSettings
 // those of learners.
 var (
-	rolloutSettings = append([]string{"rollout.in_flight", "rollout.slots", "rollout.threads", "rollout.timeout"}, agentSettings...)
+	rolloutSettings = append([]string{"rollout.in_flight", "rollout.slots", "rollout.threads", "rollout.timeout", "rollout.environments.kinds"}, agentSettings...)
 	agentSettings   = []string{
 		"rollout.agent.command", "rollout.agent.folder", "rollout.agent.preload", "rollout.agent.variables", "rollout.agent.processes",
 		"rollout.agent.grace",

@@ -38,7 +38,9 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode":     exitCodeCommand,
 			"jsonline":     jsonLineCommand,
+			"member":       memberCommand,
 			"recordbundle": recordBundleCommand,
+			"waitfinished": waitFinishedCommand,
 			"waitfor":      waitForCommand,
 		},
 		RequireExplicitExec: true,

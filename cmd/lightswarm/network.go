@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/node"
 	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -41,11 +43,14 @@ func (p *program) network() *cobra.Command {
 
 // founding is a network as the flags describe it.
 type founding struct {
-	name, environment, policy string
-	learners                  []string
-	nonce, created            string
-	rollout                   wire.RolloutRules
-	evaluation                wire.EvaluationRules
+	name, policy   string
+	environments   []string
+	learners       []string
+	nonce, created string
+	rollout        wire.RolloutRules
+	evaluation     wire.EvaluationRules
+	// measured says that the evaluation's tasks were given.
+	measured bool
 }
 
 func (p *program) networkCreate() *cobra.Command {
@@ -53,23 +58,28 @@ func (p *program) networkCreate() *cobra.Command {
 	if err != nil {
 		panic(err) // the defaults have no environments that could be wrong
 	}
-	f := founding{environment: calc.Name, rollout: standard.Rollout, evaluation: standard.Evaluation}
+	f := founding{environments: []string{calc.Name}, rollout: standard.Rollout, evaluation: standard.Evaluation}
 	c := &cobra.Command{
 		Use:   "create --name NAME",
 		Short: "Create a network, whose learner runs on this machine",
-		Long: `Sign the charter of a new network: its learner, environment, first policy and rules, which never change. Its CID is the
+		Long: `Sign the charter of a new network: its learner, environments, first policy and rules, which never change. Its CID is the
 network's id. The data folder gets the identity of the network's learner: keep a copy of its identity.key.
+
+An environment is built in, or a package file or folder that lightswarm env made: the data folder keeps the package, and
+nodes that join get it from members. With several, tasks are drawn by weight: --env calc --env letters=3 draws three of
+four tasks from letters. Check it first with lightswarm env check.
 
 Listen addresses are stored in the data folder's config.toml. A port that is not given is chosen now, so that the join
 command stays true.`,
 		Example: `  lightswarm network create --name mynet --data ./mynet
-  lightswarm network create --name mynet --data ./mynet --listen /ip4/0.0.0.0/tcp/4001 --group-size 16`,
+  lightswarm network create --name mynet --data ./mynet --listen /ip4/0.0.0.0/tcp/4001 --group-size 16
+  lightswarm network create --name mynet --data ./mynet --env letters-0.1.0.lsenv`,
 		Args: takes(0, 0),
 	}
 	data := p.dataFlag(c)
 	flags := c.Flags()
 	flags.StringVar(&f.name, "name", "", "name of the network, for people")
-	flags.StringVar(&f.environment, "env", f.environment, "built-in environment to train on")
+	flags.StringArrayVar(&f.environments, "env", f.environments, "environment to train on, as NAME|FILE|FOLDER[=WEIGHT]; repeatable")
 	flags.StringVar(&f.policy, "policy", "", "folder of the first policy (default the built-in one)")
 	flags.StringSliceVar(&f.learners, "learner", nil, "peer id of another learner that may sign releases; repeatable")
 	flags.Uint32Var(&f.rollout.GroupSize, "group-size", f.rollout.GroupSize, "rollouts of one task that are compared")
@@ -77,7 +87,7 @@ command stays true.`,
 	flags.Uint32Var(&f.rollout.GroupsPerVersion, "groups-per-version", f.rollout.GroupsPerVersion, "groups a node runs under one version until a release says otherwise")
 	flags.Uint32Var(&f.rollout.MaxCalls, "max-calls", f.rollout.MaxCalls, "calls of one rollout")
 	flags.Uint32Var(&f.rollout.MaxCompletionTokens, "max-completion-tokens", f.rollout.MaxCompletionTokens, "tokens of one completion")
-	flags.Uint32Var(&f.evaluation.Tasks, "evaluation-tasks", f.evaluation.Tasks, "held-out tasks that measure a release")
+	flags.Uint32Var(&f.evaluation.Tasks, "evaluation-tasks", f.evaluation.Tasks, "held-out tasks of each environment that measure a release; fewer if one has fewer and none are given")
 	flags.StringVar(&f.nonce, "nonce", "", "up to 32 hexadecimal digits that tell networks apart (default random)")
 	flags.StringVar(&f.created, "created", "", "time of founding, such as 2026-01-31T12:00:00Z (default now)")
 	config.AddFlags(flags, "p2p.listen")
@@ -86,6 +96,7 @@ command stays true.`,
 		if err != nil {
 			return usage(err)
 		}
+		f.measured = cmd.Flags().Changed("evaluation-tasks")
 		return p.createNetwork(cmd, folder, f)
 	}
 	return c
@@ -103,7 +114,7 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 	if err != nil {
 		return err
 	}
-	network, err := f.founding()
+	network, err := f.founding(cmd.Context())
 	if err != nil {
 		return usage(err)
 	}
@@ -146,15 +157,20 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 }
 
 // founding turns flags into what a node founds.
-func (f *founding) founding() (*node.Founding, error) {
-	if f.environment != calc.Name {
-		return nil, fmt.Errorf("there is no built-in environment %q; use %s", f.environment, calc.Name)
-	}
-	network, err := node.DefaultFounding(f.name, calc.New())
+func (f *founding) founding(ctx context.Context) (*node.Founding, error) {
+	network, err := node.DefaultFounding(f.name)
 	if err != nil {
 		return nil, err
 	}
 	network.Rollout, network.Evaluation = f.rollout, f.evaluation
+	for _, text := range f.environments {
+		if err := train(ctx, &network, text); err != nil {
+			return nil, fmt.Errorf("--env: %w", err)
+		}
+	}
+	if f.measured {
+		network.Evaluation.Tasks = f.evaluation.Tasks
+	}
 	for _, text := range f.learners {
 		peer, err := wire.ParsePeerIDString(text)
 		if err != nil {
@@ -176,6 +192,36 @@ func (f *founding) founding() (*node.Founding, error) {
 		return nil, fmt.Errorf("--policy: %w", err)
 	}
 	return &network, check(&network)
+}
+
+// train adds an environment that a flag names, once it has shown that it runs: a charter cannot be changed.
+func train(ctx context.Context, f *node.Founding, text string) error {
+	name, weight, err := weighted(text)
+	if err != nil {
+		return err
+	}
+	a, err := findEnvironment(ctx, name)
+	if err != nil {
+		return err
+	}
+	e, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Train(a.Package, weight), env.Close(e))
+}
+
+// weighted splits NAME[=WEIGHT]. A name may have another = before.
+func weighted(text string) (name string, weight uint32, err error) {
+	at := strings.LastIndexByte(text, '=')
+	if at < 0 || exists(text) {
+		return text, 1, nil
+	}
+	n, err := strconv.ParseUint(text[at+1:], 10, 32)
+	if err != nil || n < 1 || n > wire.MaxEnvironmentWeight {
+		return "", 0, fmt.Errorf("%q: the weight behind = must be a whole number from 1 to %d", text, wire.MaxEnvironmentWeight)
+	}
+	return text[:at], uint32(n), nil
 }
 
 // check validates the charter that a founding would become.
@@ -207,20 +253,25 @@ var charterFlags = map[string]string{
 	"name": "name", "nonce": "nonce", "created_unix_ms": "created", "learners": "learner",
 	"rollout.group_size": "group-size", "rollout.max_lag": "max-lag", "rollout.groups_per_version": "groups-per-version",
 	"rollout.max_calls": "max-calls", "rollout.max_completion_tokens": "max-completion-tokens",
-	"evaluation.tasks": "evaluation-tasks", "environments[0].validation_tasks": "evaluation-tasks",
+	"evaluation.tasks": "evaluation-tasks", "environments": "env",
 }
 
 // nameFlag makes an error about a field of a charter one about the flag that sets it; others stay as they are.
 func nameFlag(err error) error {
 	var invalid *wire.ValidationError
-	if !errors.As(err, &invalid) || charterFlags[invalid.Field] == "" {
+	if !errors.As(err, &invalid) {
 		return err
 	}
-	why := invalid.Why
-	if strings.HasSuffix(invalid.Field, ".validation_tasks") {
-		why = "is more than the environment's held-out tasks"
+	flag, why := charterFlags[invalid.Field], invalid.Why
+	switch {
+	case strings.HasPrefix(invalid.Field, "environments[") && strings.HasSuffix(invalid.Field, ".validation_tasks"):
+		flag, why = "evaluation-tasks", "is more than the held-out tasks of an environment"
+	case strings.HasPrefix(invalid.Field, "environments["):
+		flag = "env"
+	case flag == "":
+		return err
 	}
-	return usage(fmt.Errorf("--%s %s", charterFlags[invalid.Field], why))
+	return usage(fmt.Errorf("--%s %s", flag, why))
 }
 
 // found makes the network by starting its learner for a moment.

@@ -63,6 +63,11 @@ func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.
 		o.Log = log
 	}
 	o.Version = programVersion()
+	drivers, err := environmentDrivers(false)
+	if err != nil {
+		return err
+	}
+	o.Drivers = drivers
 	last := lastListen(o.Folder)
 	o.Config.P2P.Listen = keepPorts(o.Config.P2P.Listen, last)
 	n, err := node.New(ctx, o)
@@ -113,7 +118,7 @@ func explainFolder(err error, folder string) error {
 		return usage(fmt.Errorf("%w. Run rollouts with lightswarm join --data %s, or name the data folder of the network's learner with --data", err, folder))
 	case errors.Is(err, node.ErrNoNetwork):
 		return noNetwork(folder)
-	case errors.Is(err, store.ErrOtherNetwork):
+	case errors.Is(err, store.ErrOtherNetwork), errors.Is(err, node.ErrKind):
 		return usage(err)
 	}
 	return err

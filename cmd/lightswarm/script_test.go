@@ -92,3 +92,33 @@ func waitForCommand(ts *testscript.TestScript, gone bool, arguments []string) {
 		}
 	}
 }
+
+// memberCommand sets NETWORK and MEMBER to what the join command in a file's last line, an object, names: member FILE.
+func memberCommand(ts *testscript.TestScript, _ bool, arguments []string) {
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile(arguments[0])), "\n")
+	var started struct {
+		Join string `json:"join"`
+	}
+	ts.Check(json.Unmarshal([]byte(lines[len(lines)-1]), &started))
+	words := strings.Fields(started.Join)
+	if len(words) < 5 || words[3] != "--bootstrap" {
+		ts.Fatalf("%q names no member", started.Join)
+	}
+	ts.Setenv("NETWORK", words[2])
+	ts.Setenv("MEMBER", words[4])
+}
+
+// waitFinishedCommand waits until the learner on a data folder is done: waitfinished FOLDER.
+func waitFinishedCommand(ts *testscript.TestScript, _ bool, arguments []string) {
+	deadline := time.Now().Add(patience)
+	for {
+		ts.Check(ts.Exec("lightswarm", "status", "--json", "--data", arguments[0]))
+		if strings.Contains(ts.ReadFile("stdout"), `"finished":true`) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("waited too long for the learner on %s", arguments[0])
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}

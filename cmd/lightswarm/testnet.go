@@ -15,6 +15,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/cmd/lightswarm/live"
 	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/testnet"
 	"github.com/lightswarm/lightswarm/testnet/report"
 )
@@ -56,7 +57,7 @@ var testnetSettings = append([]string{
 
 func (p *program) testnet() *cobra.Command {
 	o := testnet.DefaultOptions()
-	steps, plain := 0, false
+	steps, plain, environment := 0, false, o.Environment
 	target, hold := o.Settings.Learner.Target, o.Settings.Learner.Hold
 	c := &cobra.Command{
 		Use:   "testnet",
@@ -65,12 +66,15 @@ func (p *program) testnet() *cobra.Command {
 --policy names another, until the evaluations on held-out tasks reach the target, three in a row unless --hold says how
 many. The nodes run the code that nodes on the internet run.
 
+With --env it trains on an environment that lightswarm env made, a folder or a package file; see docs/environments.md.
+
 With --agent the rollouts are played by a program of any kind that calls a model by OpenAI's API; see docs/agents.md.
 
 The run folder gets report.html, the same figures as report.json, and the nodes' log.`,
 		Example: `  lightswarm testnet
   lightswarm testnet --nodes 2 --seed 7 --json
   lightswarm testnet --processes --dir /tmp/run1
+  lightswarm testnet --env ./letters --target 0 --steps 20
   lightswarm testnet --agent "python3 examples/calculator/plain_python.py" --agent-preload json,urllib.request`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -83,13 +87,23 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
 				return usage(flagOf(err))
 			}
 			o.Settings = loaded.Config
+			if o.Drivers, err = environmentDrivers(false); err != nil {
+				return err
+			}
+			a, err := findEnvironment(cmd.Context(), environment)
+			if err != nil {
+				return usage(fmt.Errorf("flag --env: %w", err))
+			}
+			if o.Environment = environment; a.from != env.KindBuiltin {
+				o.Package = a.Package
+			}
 			return p.runTestnet(cmd.Context(), o, plain)
 		},
 	}
 	f := c.Flags()
 	f.IntVar(&o.Nodes, "nodes", o.Nodes, "rollout nodes, besides the learner")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the nodes' keys and the network, and so of tasks and samples")
-	f.StringVar(&o.Environment, "env", o.Environment, "built-in environment to train on")
+	f.StringVar(&environment, "env", environment, "environment to train on: a built-in one, a package file or a folder")
 	f.StringVar(&o.Policy, "policy", "", "folder of the first policy (default the built-in one)")
 	f.Uint32Var(&o.GroupSize, "group-size", 0, "rollouts of one task that are compared; 0 is 8")
 	f.Uint32Var(&o.EvaluationTasks, "evaluation-tasks", 0, "held-out tasks that measure a release; 0 is 256")

@@ -81,6 +81,7 @@ type Rollout struct {
 const (
 	KindBuiltin = "builtin"
 	KindWasm    = "wasm"
+	KindExec    = "exec"
 )
 
 // Environments says what a rollout node lets a network's charter run on its machine.
