@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/lightswarm/lightswarm/rollout/agent"
@@ -58,7 +57,7 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 			a.options.Log.Warn("a rollout's folder is left", "cause", err)
 		}
 	}()
-	calls := &watch{LLM: llm}
+	calls := &agent.Watch{LLM: llm}
 	session, err := a.options.Gateway.Open(ctx, gateway.SessionOptions{LLM: calls, Agents: a.options.Roles})
 	if err != nil {
 		return agent.Result{}, notStarted("open a session", err)
@@ -90,7 +89,7 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 		a.options.Log.Debug("an agent's standard error", "rollout", session.ID(), "text", complaints)
 	}
 	e := ending{
-		status: how, lost: lost, asked: asked != notAsked, refused: calls.end(), failure: seen.Failure,
+		status: how, lost: lost, asked: asked != notAsked, refused: calls.Refused(), failure: seen.Failure,
 		out: out, limit: a.options.MaxOutput, complaints: complaints,
 	}
 	if asked == askedAhead && !e.answered() {
@@ -199,40 +198,4 @@ func judge(e ending) (agent.Result, error) {
 		words += "; the end of its standard error:\n" + e.complaints
 	}
 	return agent.Result{}, errors.New("the program failed: " + words)
-}
-
-// watch is an LLM that remembers why it refused a call. An agent that got an answer to a call that began later has got over
-// it: how it ends then has other reasons.
-type watch struct {
-	agent.LLM
-	mu      sync.Mutex
-	begun   int       // guarded by mu; calls
-	refused agent.End // guarded by mu; the last refusal that the agent has not got over
-	number  int       // guarded by mu; that of the refused call
-}
-
-// Complete implements agent.LLM.
-func (w *watch) Complete(ctx context.Context, r agent.Request) (agent.Reply, error) {
-	w.mu.Lock()
-	w.begun++
-	number := w.begun
-	w.mu.Unlock()
-	reply, err := w.LLM.Complete(ctx, r)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case errors.Is(err, agent.ErrExhausted):
-		w.refused, w.number = agent.Exhausted, number
-	case errors.Is(err, agent.ErrNoRoom):
-		w.refused, w.number = agent.Cut, number
-	case (err == nil || errors.Is(err, agent.ErrMalformed) || errors.Is(err, agent.ErrCut)) && number > w.number:
-		w.refused = 0
-	}
-	return reply, err
-}
-
-func (w *watch) end() agent.End {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.refused
 }
