@@ -110,7 +110,7 @@ func (g *Gateway) takeSignal(w http.ResponseWriter, r *http.Request, at route) (
 	if err != nil {
 		return 0, err
 	}
-	return broken + s.observe(spans), nil
+	return broken + s.Observe(spans), nil
 }
 
 // decode reads an export. Only one is read at a time, which bounds the memory that decompressing them takes.
@@ -120,8 +120,8 @@ func (g *Gateway) decode(r *http.Request, body []byte) (spans []telemetry.Span, 
 	return telemetry.Decode(r.Header.Get("Content-Type"), r.Header.Get("Content-Encoding"), body)
 }
 
-// observe keeps spans, and says how many there was no room for.
-func (s *Session) observe(spans []telemetry.Span) (rejected int) {
+// Observe keeps spans of the rollout, and says how many there was no room for. What comes after the end is dropped.
+func (s *Session) Observe(spans []telemetry.Span) (rejected int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.telemetry.over {

@@ -83,6 +83,7 @@ func Decode(contentType, encoding string, body []byte) (spans []Span, broken int
 		return nil, 0, &Fault{Status: 400, Message: "the body is no export of traces: " + err.Error()}
 	}
 	for _, resource := range traces.ResourceSpans {
+		whole := newAttributes(resource.GetResource().GetAttributes())
 		for _, scope := range resource.ScopeSpans {
 			for _, s := range scope.Spans {
 				span, ok := read(s, form)
@@ -90,6 +91,7 @@ func Decode(contentType, encoding string, body []byte) (spans []Span, broken int
 					broken++
 					continue
 				}
+				span.belong(newAttributes(s.GetAttributes()), whole)
 				spans = append(spans, span)
 			}
 		}

@@ -38,6 +38,8 @@ type Span struct {
 	Response string
 	// Rewards are what the span was judged to be worth, in the order in which it says so.
 	Rewards []Reward
+	// Rollout and Attempt are what Agent Lightning's tracers say that the span is of; empty from others.
+	Rollout, Attempt string
 }
 
 // Reward is one judgement.
