@@ -37,6 +37,7 @@ var layers = map[string]string{
 	"rollout":                "durable wire wire/bundle wire/draw policy policy/chat rollout/agent rollout/env | rollout/env/calc policy/embedded policy/base policy/grammar policy/tokenizer policy/safetensors policy/transformer virtualtime",
 	"rollout/agent":          "policy policy/chat policy/grammar rollout/env",
 	"rollout/gateway/...":    "policy/chat rollout/agent rollout/telemetry policy/grammar | wire wire/bundle policy/base policy/embedded policy/tokenizer rollout rollout/env rollout/env/calc",
+	"rollout/lightning/...":  "policy/chat rollout/agent rollout/env rollout/gateway rollout/telemetry | wire wire/bundle policy/base policy/embedded rollout rollout/env/calc rollout/process",
 	"rollout/telemetry":      "",
 	"rollout/process":        "policy/chat rollout/agent rollout/env rollout/gateway | wire",
 	"rollout/env":            "wire policy/chat | rollout/env/calc",
@@ -81,7 +82,7 @@ var modules = map[string]string{
 	"google.golang.org/protobuf/":  "wire/... wire p2p/... learner learner/learnerpb rollout/telemetry",
 	"go.opentelemetry.io/":         "rollout/telemetry",
 	"github.com/ipfs/go-cid":       "p2p/...",
-	"net/http":                     "node/api rollout/gateway/... testnet cmd/... scripts/...",
+	"net/http":                     "node/api rollout/gateway/... rollout/lightning testnet cmd/... scripts/...",
 	"math/rand":                    "",
 }
 
