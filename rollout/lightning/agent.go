@@ -127,7 +127,7 @@ const User = "lightning"
 func (a *Agent) URL() string { return "http://" + User + ":" + a.options.Key + "@" + a.address }
 
 // Environ is what the process of a runner needs in its environment, as "NAME=value", so that a Trainer becomes a runner of
-// this Agent and its tracer exports here. Exporters from before OpenTelemetry 1.40 find their way without the last two.
+// this Agent and its tracer exports here. Old exporters (OpenTelemetry 1.39) find their way without the last two.
 func (a *Agent) Environ() []string {
 	host, port, _ := net.SplitHostPort(a.address) // it is a listener's
 	if strings.Contains(host, ":") {
