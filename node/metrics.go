@@ -34,14 +34,16 @@ var (
 	blocksBytes   = describe("block_bytes_total", "Bytes of blocks, by direction.", "direction")
 	blocksTrouble = describe("block_troubles_total", "Troubles of the block exchange, by kind.", "kind")
 
-	rolloutBundles = describe("rollout_bundles_total", "Bundles that the worker announced, by kind.", "kind")
-	rolloutEnds    = describe("rollout_rollouts_total", "Rollouts in announced bundles, by outcome.", "outcome")
-	rolloutCalls   = describe("rollout_calls_total", "Calls in announced bundles.")
-	rolloutTokens  = describe("rollout_tokens_total", "Tokens in announced bundles, by kind.", "kind")
-	rolloutRunning = describe("rollout_running", "Groups and evaluation blocks in flight.")
-	agentProcesses = describe("agent_processes", "Processes of the program that plays the rollouts.")
-	agentStarts    = describe("agent_starts_total", "Processes of the program that plays the rollouts that were started.")
-	engineTokens   = describe("engine_tokens_total", "Tokens of the policy engine, by what became of them.", "kind")
+	rolloutBundles    = describe("rollout_bundles_total", "Bundles that the worker announced, by kind.", "kind")
+	rolloutEnds       = describe("rollout_rollouts_total", "Rollouts in announced bundles, by outcome.", "outcome")
+	rolloutCalls      = describe("rollout_calls_total", "Calls in announced bundles.")
+	rolloutTokens     = describe("rollout_tokens_total", "Tokens in announced bundles, by kind.", "kind")
+	rolloutRunning    = describe("rollout_running", "Groups and evaluation blocks in flight.")
+	agentProcesses    = describe("agent_processes", "Processes of the program that plays the rollouts.")
+	lightningRollouts = describe("lightning_rollouts", "Rollouts for runners of Agent Lightning, by what they do.", "state")
+	lightningStarts   = describe("lightning_attempts_total", "Attempts that were handed out to runners of Agent Lightning.")
+	agentStarts       = describe("agent_starts_total", "Processes of the program that plays the rollouts that were started.")
+	engineTokens      = describe("engine_tokens_total", "Tokens of the policy engine, by what became of them.", "kind")
 
 	learnerBundles = describe("learner_bundles_total", "Bundles by what became of them, since the chain began.", "reason")
 	learnerWaiting = describe("learner_waiting_groups", "Groups that wait to be trained on.")
@@ -131,7 +133,12 @@ func (m metrics) rollout(c collector) {
 	c.counter(rolloutTokens, s.Total.PromptTokens, "prompt")
 	c.counter(rolloutTokens, s.Total.CompletionTokens, "completion")
 	c.gauge(rolloutRunning, float64(s.Running))
-	if m.n.player != nil {
+	if m.n.player != nil && m.n.player.runners != nil {
+		a := m.n.player.status()
+		c.gauge(lightningRollouts, float64(a.Waiting), "waiting")
+		c.gauge(lightningRollouts, float64(a.Running), "running")
+		c.counter(lightningStarts, a.Started)
+	} else if m.n.player != nil {
 		a := m.n.player.status()
 		c.gauge(agentProcesses, float64(a.Running))
 		c.counter(agentStarts, a.Started)

@@ -112,7 +112,7 @@ func (n *Node) open(ctx context.Context) error {
 		}
 	}
 	if n.roles.Has(wire.RoleRollout) {
-		if len(n.options.Config.Rollout.Agent.Command) > 0 {
+		if n.options.Config.Rollout.Agent.Outside() {
 			if n.player, err = n.openPlayer(); err != nil {
 				return err
 			}

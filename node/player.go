@@ -14,7 +14,9 @@ import (
 
 	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/rollout/agent"
 	"github.com/lightswarm/lightswarm/rollout/gateway"
+	"github.com/lightswarm/lightswarm/rollout/lightning"
 	"github.com/lightswarm/lightswarm/rollout/process"
 )
 
@@ -25,14 +27,26 @@ const gatewayPatience = 5 * time.Second
 // engine has calls to batch.
 const defaultProcesses = 32
 
-// player is the program that plays the node's rollouts in place of the built-in agent, and its way to the policy.
+// outsider is an agent from outside the node.
+type outsider interface {
+	agent.Agent
+	// Ready waits until it can play.
+	Ready(ctx context.Context) error
+	Close() error
+}
+
+// player is who plays the node's rollouts in place of the built-in agent, a program or runners that connect, and the way to
+// the policy.
 type player struct {
-	command string
 	gateway *gateway.Gateway
-	agent   *process.Agent
+	agent   outsider
+	// command and program are those of a program, runners is what others connect to; one of both is nil.
+	command string
+	program *process.Agent
+	runners *lightning.Agent
 	// temporary is the scratch folder of a node without a data folder; empty otherwise.
 	temporary string
-	// prepared says that the program can be started.
+	// prepared says that it can play.
 	prepared atomic.Bool
 }
 
@@ -41,6 +55,9 @@ func (n *Node) openPlayer() (*player, error) {
 	roles, err := n.agentRoles()
 	if err != nil {
 		return nil, err
+	}
+	if c := n.options.Config.Rollout.Agent; c.Lightning != "" {
+		return newRunners(c.Lightning, roles, n.folder, n.log)
 	}
 	scratch := ""
 	if n.folder != nil {
@@ -83,7 +100,7 @@ func newPlayer(c config.Agent, roles []string, scratch string, log *slog.Logger)
 	if p.gateway, err = gateway.Serve(gateway.Options{Log: log}); err != nil {
 		return nil, err
 	}
-	p.agent, err = process.New(process.Options{
+	program, err := process.New(process.Options{
 		Gateway:    p.gateway,
 		Roles:      roles,
 		Command:    command,
@@ -95,6 +112,7 @@ func newPlayer(c config.Agent, roles []string, scratch string, log *slog.Logger)
 	if err != nil {
 		return nil, err
 	}
+	p.agent, p.program = program, program
 	return p, nil
 }
 
@@ -115,22 +133,37 @@ func agentCommand(a config.Agent, lookup func(name string) (string, bool)) (proc
 	return command, nil
 }
 
-// ready waits until the program can be started.
+// ready waits until the program can be started, or a runner has connected.
 func (p *player) ready(ctx context.Context) error {
-	if err := p.agent.Ready(ctx); err != nil {
+	switch err := p.agent.Ready(ctx); {
+	case err != nil && p.runners != nil:
+		return err
+	case err != nil:
 		return fmt.Errorf("the agent %q: %w", p.command, err)
 	}
 	p.prepared.Store(true)
 	return nil
 }
 
+// awaited is what the node waits for until the player is ready.
+func (p *player) awaited() string {
+	if p.runners != nil {
+		return "waiting for a runner of Agent Lightning to connect to " + p.runners.Address()
+	}
+	return "waiting until the agent's modules are imported"
+}
+
 // status is what the player does.
 func (p *player) status() *api.AgentStatus {
-	s := p.agent.Stats()
+	if p.runners != nil {
+		s := p.runners.Stats()
+		return &api.AgentStatus{Lightning: p.runners.Address(), Waiting: s.Waiting, Running: s.Running, Started: s.Started}
+	}
+	s := p.program.Stats()
 	return &api.AgentStatus{Command: p.command, Running: s.Running, Started: s.Started}
 }
 
-// close ends the programs and then their way to the policy.
+// close ends the programs, or lets the runners go, and then their way to the policy.
 func (p *player) close() error {
 	var errs []error
 	if p.agent != nil {

@@ -94,7 +94,8 @@ func (n *Node) runLearner(ctx context.Context) error {
 }
 
 // runWorker runs rollouts. That their program can be started is found out first, so that somebody who has misspelt a
-// module hears of it at once and not from rollouts that fail one by one.
+// module hears of it at once and not from rollouts that fail one by one. Runners are waited for: until one has connected,
+// no task is drawn.
 func (n *Node) runWorker(ctx context.Context) error {
 	if n.player != nil {
 		if err := n.player.ready(ctx); err != nil {
@@ -152,7 +153,7 @@ func (n *Node) phase() string {
 	case current == nil && fetching != nil:
 		return fmt.Sprintf("fetching the policy of version %d", fetching.release.Version)
 	case n.player != nil && !n.player.prepared.Load():
-		return "waiting until the agent's modules are imported"
+		return n.player.awaited()
 	case n.worker != nil:
 		s := n.worker.Stats()
 		return fmt.Sprintf("%s under version %d", s.Activity, s.Version)

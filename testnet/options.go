@@ -97,6 +97,11 @@ func (o *Options) Validate() error {
 		return wrong("examples", "%d: use 0 or a positive number", o.Examples)
 	case o.Processes && o.Binary == "":
 		return wrong("processes", "the program that nodes are processes of is missing")
+	case o.Settings.Rollout.Agent.Lightning != "":
+		return &config.FieldError{
+			Key: "rollout.agent.lightning", Value: o.Settings.Rollout.Agent.Lightning,
+			Problem: "the nodes of a testnet cannot share an address for runners; leave it out, and join a network with it",
+		}
 	}
 	switch entries, err := os.ReadDir(o.Dir); {
 	case len(entries) > 0: // Figures of two runs do not mix.

@@ -23,7 +23,8 @@ The command runs until it is interrupted. From the second time on NETWORK may be
 network that the data folder belongs to, and dials the same members, which are stored in the data folder's config.toml.
 
 With --agent the rollouts are played by a program of any kind that calls a model by OpenAI's API: it is started for each
-rollout, gets the task on standard input, and answers on standard output. See docs/agents.md.`,
+rollout, gets the task on standard input, and answers on standard output. With --agent-lightning they are played by
+runners of Agent Lightning 0.3 that connect to this node. See docs/agents.md.`,
 		Example: `  lightswarm join bafkrei… --bootstrap /ip4/192.0.2.1/tcp/4001/p2p/12D3Koo…
   lightswarm join --data ./volunteer
   lightswarm join --data ./volunteer --agent "python3 agent.py" --agent-preload openai`,

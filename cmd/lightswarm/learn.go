@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -19,7 +19,7 @@ var commonSettings = []string{
 // rolloutSettings are those of rollout nodes, agentSettings those of the program that plays their rollouts, learnerSettings
 // those of learners.
 var (
-	rolloutSettings = append([]string{"rollout.in_flight", "rollout.slots", "rollout.threads", "rollout.timeout", "rollout.environments.kinds"}, agentSettings...)
+	rolloutSettings = append([]string{"rollout.in_flight", "rollout.slots", "rollout.threads", "rollout.timeout", "rollout.environments.kinds", "rollout.agent.lightning"}, agentSettings...)
 	agentSettings   = []string{
 		"rollout.agent.command", "rollout.agent.folder", "rollout.agent.preload", "rollout.agent.variables", "rollout.agent.processes",
 		"rollout.agent.grace",
@@ -55,8 +55,10 @@ With --rollout and --agent a program plays this node's rollouts; see docs/agents
 	keys := append(append(append([]string{}, commonSettings...), learnerSettings...), rolloutSettings...)
 	config.AddFlags(c.Flags(), keys...)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if cmd.Flags().Changed("agent") && !withRollouts {
-			return usage(errors.New("flag --agent: this node runs no rollouts unless --rollout is given too"))
+		for _, flag := range []string{"agent", "agent-lightning"} {
+			if cmd.Flags().Changed(flag) && !withRollouts {
+				return usage(fmt.Errorf("flag --%s: this node runs no rollouts unless --rollout is given too", flag))
+			}
 		}
 		folder, err := data()
 		if err != nil {

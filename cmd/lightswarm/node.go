@@ -133,8 +133,12 @@ func noNetwork(folder string) error {
 // machine is said each time, or in the data folder's config.toml.
 func again(o node.Options) string {
 	command := againCommand(o)
-	if len(o.Config.Rollout.Agent.Command) > 0 && o.Config.Has(config.RoleRollout) {
+	switch a := o.Config.Rollout.Agent; {
+	case !o.Config.Has(config.RoleRollout):
+	case len(a.Command) > 0:
 		command += ", and the same --agent"
+	case a.Lightning != "":
+		command += ", and the same --agent-lightning"
 	}
 	return command
 }

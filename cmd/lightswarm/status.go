@@ -86,7 +86,10 @@ func statusText(w io.Writer, s *api.Status, now time.Time) {
 	if s.Rollout != nil {
 		row("rollout", "%s for %s, %d groups and evaluation blocks at work", s.Rollout.Activity, now.Sub(s.Rollout.Since).Round(time.Second), s.Rollout.Running)
 	}
-	if r := s.Rollout; r != nil && r.Agent != nil {
+	if r := s.Rollout; r != nil && r.Agent != nil && r.Agent.Lightning != "" {
+		row("agent", "runners of Agent Lightning at %s play %d rollouts, %d wait; %d attempts since the start",
+			r.Agent.Lightning, r.Agent.Running, r.Agent.Waiting, r.Agent.Started)
+	} else if r != nil && r.Agent != nil {
 		row("agent", "%s, %d processes of it now, %d since the start", r.Agent.Command, r.Agent.Running, r.Agent.Started)
 	}
 	row("members", "%d connected", s.Connected)

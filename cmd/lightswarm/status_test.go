@@ -43,6 +43,16 @@ func TestLearnersSayWhatTheyWaitFor(t *testing.T) {
 	}
 }
 
+func TestStatusOfRunners(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	var b strings.Builder
+	statusText(&b, &api.Status{Started: now, Rollout: &api.RolloutStatus{Since: now,
+		Agent: &api.AgentStatus{Lightning: "127.0.0.1:4747", Running: 3, Waiting: 5, Started: 40}}}, now)
+	if want := "agent     runners of Agent Lightning at 127.0.0.1:4747 play 3 rollouts, 5 wait; 40 attempts since the start\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("the status lacks %q:\n%s", want, b.String())
+	}
+}
+
 func TestStatusNamesRolesAndMeasures(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	var b strings.Builder

@@ -71,17 +71,21 @@ type RolloutStatus struct {
 	// Running counts the groups and evaluation blocks in flight.
 	Running int `json:"running"`
 	Total   Run `json:"total"`
-	// Agent is the program that plays the rollouts; absent where the built-in agent does.
+	// Agent is the program, or the runners, that play the rollouts; absent where the built-in agent does.
 	Agent *AgentStatus `json:"agent,omitempty"`
 }
 
-// AgentStatus is a program that plays rollouts.
+// AgentStatus is a program that plays rollouts, or runners of Agent Lightning that do.
 type AgentStatus struct {
-	// Command is how it is started.
-	Command string `json:"command"`
-	// Running counts its processes now, Started those since the node started: one a rollout.
+	// Command is how the program is started.
+	Command string `json:"command,omitempty"`
+	// Lightning is where runners connect to.
+	Lightning string `json:"lightning,omitempty"`
+	// Running counts the program's processes now, Started those since the node started: one a rollout. Of runners they are
+	// the rollouts that they play, and the attempts; Waiting counts the rollouts that wait for one.
 	Running int    `json:"running"`
 	Started uint64 `json:"started"`
+	Waiting int    `json:"waiting,omitempty"`
 }
 
 // Run is what a node ran and announced, under one policy version or in all.

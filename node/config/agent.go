@@ -22,7 +22,13 @@ type Agent struct {
 	Processes int
 	// Grace is how long a program may take to end after it was asked to.
 	Grace time.Duration
+	// Lightning is where runners of Agent Lightning connect to that play the rollouts instead of a program, as a loopback
+	// host:port; empty for none. Package rollout/lightning says how they do.
+	Lightning string
 }
+
+// Outside says that it is not the built-in agent that plays the rollouts.
+func (a *Agent) Outside() bool { return len(a.Command) > 0 || a.Lightning != "" }
 
 // check says what is wrong.
 func (a *Agent) check(check func(ok bool, key, problem string)) {
@@ -38,6 +44,8 @@ func (a *Agent) check(check func(ok bool, key, problem string)) {
 	for _, name := range a.Variables {
 		check(!strings.ContainsAny(name, "=\x00"), "rollout.agent.variables", "give names alone: the values are those that the node has")
 	}
+	check(a.Lightning == "" || len(a.Command) == 0, "rollout.agent.lightning", "there is a command too; have rollouts played by the program or by runners that connect, and leave out the other")
+	check(a.Lightning == "" || loopback(a.Lightning), "rollout.agent.lightning", "what runners send is not encrypted; use a loopback address such as 127.0.0.1:4747")
 	check(a.Grace > 0, "rollout.agent.grace", "use a positive duration such as 2s")
 }
 

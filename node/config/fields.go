@@ -37,6 +37,7 @@ func (c *Config) fields() []field {
 		{"rollout.agent.variables", "names of the node's environment variables that the program gets too", listValue(&c.Rollout.Agent.Variables)},
 		{"rollout.agent.processes", "processes of the program that run at once; 0 is 32", intValue(&c.Rollout.Agent.Processes)},
 		{"rollout.agent.grace", "how long a process may take to end when its rollout's time is over", durationValue(&c.Rollout.Agent.Grace)},
+		{"rollout.agent.lightning", "loopback host:port for runners of Agent Lightning 0.3, which play the rollouts in place of a program; empty for none", textValue(&c.Rollout.Agent.Lightning)},
 		{"rollout.environments.kinds", "kinds of environments that this node runs: builtin, wasm, exec", listValue(&c.Rollout.Environments.Kinds)},
 
 		{"learner.steps", "last version that the learner makes; 0 is no limit", intValue(&c.Learner.Steps)},

@@ -104,6 +104,17 @@ func (f *Folder) Database() string { return f.file("db") }
 // Agents is where the programs that play rollouts work; nothing in it outlives the node.
 func (f *Folder) Agents() string { return f.file("agents") }
 
+// LightningFile says what the processes of Agent Lightning's runners need in their environment, one variable a line.
+func (f *Folder) LightningFile() string { return f.file("lightning.env") }
+
+// lightningKeyFile has the key that those runners have to know.
+func (f *Folder) lightningKeyFile() string { return f.file("lightning.key") }
+
+// WriteLightning writes LightningFile.
+func (f *Folder) WriteLightning(environ string) error {
+	return durable.WriteFile(f.LightningFile(), []byte(environ), 0o600)
+}
+
 // IdentityFile is the private key's file.
 func (f *Folder) IdentityFile() string { return f.file("identity.key") }
 

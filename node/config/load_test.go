@@ -130,6 +130,12 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"agent without a command": {
 			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_AGENT_FOLDER=/srv"}},
 			[]string{"rollout.agent.command", "say how it is started"}},
+		"runners of a network": {
+			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_AGENT_LIGHTNING=0.0.0.0:4747"}},
+			[]string{"rollout.agent.lightning", "use a loopback address"}},
+		"runners beside a program": {
+			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_AGENT_LIGHTNING=127.0.0.1:4747", "LIGHTSWARM_ROLLOUT_AGENT_COMMAND=python3 a.py"}},
+			[]string{"rollout.agent.lightning", "leave out the other"}},
 		"preload of a file": {
 			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_AGENT_COMMAND=python3 a.py", "LIGHTSWARM_ROLLOUT_AGENT_PRELOAD=a.py,-m"}},
 			[]string{"rollout.agent.preload", `"-m" is no Python module`}},

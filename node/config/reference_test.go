@@ -88,6 +88,8 @@ network's id as its argument. Sizes are a number and B, KiB, MiB, GiB or TiB; du
 | log.txt | the log of a learner that draws on a terminal, and of the nodes of a testnet |
 | lock | held by the process that uses the folder; it contains that process's id |
 | db/ | the database: everything else that the node must not lose |
+| lightning.key | what runners of Agent Lightning have to know, mode 0600 |
+| lightning.env | what their processes need in their environment, mode 0600; written when the node starts |
 | agents/ | where the programs that play rollouts work; nothing in it outlives the node |
 `)
 	return b.String()

@@ -77,29 +77,43 @@ func DecodeIdentity(data []byte) (ed25519.PrivateKey, error) {
 // tokenBytes is the entropy of the local API's token.
 const tokenBytes = 32
 
-// Token reads the local API's bearer token, 64 hexadecimal digits, and creates it if there is none.
-func (f *Folder) Token() (string, error) {
-	token, err := f.ReadToken()
-	if !errors.Is(err, fs.ErrNotExist) {
-		return token, err
-	}
+// NewToken is a new secret, 64 hexadecimal digits.
+func NewToken() string {
 	random := make([]byte, tokenBytes)
-	rand.Read(random)
-	if err := createFile(f.TokenFile(), []byte(hex.EncodeToString(random)+"\n"), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("create API token: %w", err)
-	}
-	return f.ReadToken()
+	rand.Read(random) // never fails
+	return hex.EncodeToString(random)
 }
 
+// Token reads the local API's bearer token, 64 hexadecimal digits, and creates it if there is none.
+func (f *Folder) Token() (string, error) { return token(f.TokenFile(), "API token") }
+
 // ReadToken reads the token that Token created.
-func (f *Folder) ReadToken() (string, error) {
-	data, err := readSecret(f.TokenFile())
+func (f *Folder) ReadToken() (string, error) { return readToken(f.TokenFile(), "API token") }
+
+// LightningKey reads the key that Agent Lightning's runners have to know, 64 hexadecimal digits, and creates it if there is
+// none.
+func (f *Folder) LightningKey() (string, error) { return token(f.lightningKeyFile(), "runners' key") }
+
+// token reads the secret in a file, and creates it if there is none.
+func token(file, what string) (string, error) {
+	secret, err := readToken(file, what)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return secret, err
+	}
+	if err := createFile(file, []byte(NewToken()+"\n"), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("create %s: %w", what, err)
+	}
+	return readToken(file, what)
+}
+
+func readToken(file, what string) (string, error) {
+	data, err := readSecret(file)
 	if err != nil {
-		return "", fmt.Errorf("read API token: %w", err)
+		return "", fmt.Errorf("read %s: %w", what, err)
 	}
-	token := strings.TrimSpace(string(data))
-	if raw, err := hex.DecodeString(token); err != nil || len(raw) != tokenBytes {
-		return "", fmt.Errorf("damaged API token in %s: delete it and start the node again", f.TokenFile())
+	secret := strings.TrimSpace(string(data))
+	if raw, err := hex.DecodeString(secret); err != nil || len(raw) != tokenBytes {
+		return "", fmt.Errorf("damaged %s in %s: delete it and start the node again", what, file)
 	}
-	return token, nil
+	return secret, nil
 }
