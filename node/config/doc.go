@@ -23,6 +23,8 @@
 //	log.txt        the log of a learner that draws on a terminal, and of the nodes of a testnet
 //	lock           held by the process that uses the folder; it contains that process's id
 //	db/            the database of package store
+//	lightning.key  what runners of Agent Lightning have to know
+//	lightning.env  what their processes need in their environment
 //	agents/        where the programs that play rollouts work; nothing in it outlives the node
 //
 // Files that must survive a crash are written to a temporary name, synced, renamed and the folder synced, so that a

@@ -194,6 +194,16 @@ func (f *fixture) begin() job {
 	return job{rollout["rollout_id"].(string), rollout["attempt"].(object)["attempt_id"].(string), llm["endpoint"].(string), llm["api_key"].(string)}
 }
 
+// grab is begin for a lease that may be over before the resources are there: they are taken from the queue itself.
+func (f *fixture) grab() job {
+	f.t.Helper()
+	rollout := f.take()["rollout_id"].(string)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.queue.rollouts[rollout].last().offer
+	return job{rollout, o.Attempt, o.Endpoint, o.Key}
+}
+
 // call asks the policy, and returns the status and the answer's id.
 func (f *fixture) call(j job) (status int, id string) {
 	f.t.Helper()
