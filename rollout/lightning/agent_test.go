@@ -409,7 +409,7 @@ func TestReadyAndClose(t *testing.T) {
 		}
 	}()
 	f.close()
-	if got := f.end(done); got.err != errClosed {
+	if got := f.end(done); !errors.Is(got.err, errClosed) {
 		t.Errorf("a rollout outlives its agent: %+v", got)
 	}
 	<-polled

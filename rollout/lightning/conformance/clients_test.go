@@ -1,4 +1,4 @@
-//go:build sdks
+//go:build sdks && unix
 
 package conformance
 
@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -211,6 +212,7 @@ func TestRunners(t *testing.T) {
 			run.Stdout, run.Stderr = &printed, &complaints
 			run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
 			run.WaitDelay = time.Minute
+			run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			if err := run.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +224,8 @@ func TestRunners(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 			cancel()
-			run.Wait() // it was told to end
+			run.Wait()                                      // it was told to end
+			syscall.Kill(-run.Process.Pid, syscall.SIGKILL) // what it started, if that did not
 			if err := a.Close(); err != nil {
 				t.Error(err)
 			}
