@@ -104,6 +104,7 @@ func TestRunnersPlayRollouts(t *testing.T) {
 		variables[name] = value
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
 		ended <- runner(ctx, "http://"+variables["AGL_SERVER_HOST"]+":"+variables["AGL_SERVER_PORT"]+"/v1/agl")
