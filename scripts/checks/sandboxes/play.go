@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/base"
@@ -74,7 +73,8 @@ func play(ctx context.Context, d *wasm.Driver, p *env.Package) error {
 	})
 }
 
-// script is a policy.Session that spells the word, then counts its letters, or miscounts them when the sample key says so.
+// script is a policy.Session that has the word's letters counted, then says how many there are of one, or says one more when the sample
+// key says so.
 type script struct {
 	digest   policy.Digest
 	tok      *tokenizer.Tokenizer
@@ -95,7 +95,7 @@ func (s *script) Score(context.Context, []int32, int) ([]float32, error) {
 // The question of the environment, and what its tool says.
 var (
 	question = regexp.MustCompile(`How many times is "(\w)" in "(\w+)"`)
-	spelled  = regexp.MustCompile(`\b\w( \w){3,}\b`)
+	tallied  = regexp.MustCompile(`\b([a-z])(\d)\b`)
 )
 
 // Generate implements policy.Session.
@@ -106,10 +106,14 @@ func (s *script) Generate(_ context.Context, r policy.Request) (policy.Completio
 		return policy.Completion{}, fmt.Errorf("the prompt has no question: %q", prompt)
 	}
 	m := chat.Message{Role: chat.Assistant}
-	if word := spelled.FindString(prompt); word == "" {
-		m.ToolCalls = []chat.ToolCall{{Name: "spell", Arguments: `{"word":"` + asked[2] + `"}`}}
-	} else {
-		m.Content = strconv.Itoa(strings.Count(word, asked[1]) + int(r.Key[0]&1))
+	tally := tallied.FindAllStringSubmatch(prompt, -1)
+	if tally == nil {
+		m.ToolCalls = []chat.ToolCall{{Name: "tally", Arguments: `{"word":"` + asked[2] + `"}`}}
+	}
+	for _, line := range tally {
+		if line[1] == asked[1] {
+			m.Content = strconv.Itoa(int(line[2][0]-'0') + int(r.Key[0]&1))
+		}
 	}
 	c := policy.Completion{Tokens: s.template.RenderCompletion(m), Finish: policy.FinishStop}
 	for i := range c.Tokens {
