@@ -331,3 +331,18 @@ func FuzzSource(f *testing.F) {
 		s.manifest("environment.toml", lines)
 	})
 }
+
+// The example's part of the protocol is the template's: what is mended in one is mended in both.
+func TestTheExampleSpeaksTheTemplatesProtocol(t *testing.T) {
+	template, err := os.ReadFile("template/exec/protocol.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("../../../examples/text-to-sql/protocol.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(template) != string(example) {
+		t.Error("examples/text-to-sql/protocol.py differs from template/exec/protocol.py")
+	}
+}
