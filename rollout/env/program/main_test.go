@@ -71,11 +71,11 @@ func needSandbox(t testing.TB) {
 	if err == nil && !landlock {
 		err = errors.New("this system has no Landlock")
 	}
-	if err == nil {
-		_, err = exec.LookPath("python3")
-	}
 	if err != nil {
 		t.Skip(err)
+	}
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Fatal(err)
 	}
 }
 
