@@ -13,6 +13,7 @@ import (
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/pack"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
+	"github.com/lightswarm/lightswarm/rollout/env/wasm/wasmtest"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -46,14 +47,22 @@ func (Task) solve(string) Solution      { return Solution{Answer: "00"} }
 	return pack.Read(context.Background(), folder)
 })
 
-// drivers run packages in processes of the test's own binary.
+// drivers run packages in processes of the test's own binary. They find the contributed one compiled.
 func drivers(t *testing.T) env.Drivers {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return env.Drivers{wasm.New(wasm.Options{Command: []string{self, workArgument}, Cache: t.TempDir(), Episodes: 4})}
+	p, err := contributed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	if err := wasmtest.Compile(t.Context(), cache, p.Artefact(p.Manifest().Entry)); err != nil {
+		t.Fatal(err)
+	}
+	return env.Drivers{wasm.New(wasm.Options{Command: []string{self, workArgument}, Cache: cache, Episodes: 4})}
 }
 
 // contributedNetwork are the options of the learner of a network that trains on the contributed environment.

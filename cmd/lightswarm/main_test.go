@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"compile":      compileCommand,
 			"exitcode":     exitCodeCommand,
 			"jsonline":     jsonLineCommand,
 			"member":       memberCommand,

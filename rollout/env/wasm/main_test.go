@@ -13,6 +13,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
+	"github.com/lightswarm/lightswarm/rollout/env/wasm/wasmtest"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -55,7 +56,7 @@ func testDriver(t testing.TB) *wasm.Driver {
 	return wasm.New(wasm.Options{Command: []string{self, childArgument}, Cache: cache(), Episodes: 8})
 }
 
-// hostile is the module in testdata/hostile, built once.
+// hostile is the module in testdata/hostile, built and compiled once.
 var hostile = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "wasm-test-")
 	if err != nil {
@@ -69,7 +70,11 @@ var hostile = sync.OnceValues(func() ([]byte, error) {
 	if said, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, said)
 	}
-	return os.ReadFile(file)
+	module, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return module, wasmtest.Compile(context.Background(), cache(), module)
 })
 
 // manifest is that of a module with little memory and few steps.
