@@ -15,11 +15,11 @@ import (
 // takes memory that no limit counts.
 var allowed = []uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64, unix.SYS_PREADV,
-	unix.SYS_PWRITEV, unix.SYS_PREADV2, unix.SYS_PWRITEV2, unix.SYS_LSEEK, unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE,
+	unix.SYS_PWRITEV, unix.SYS_PREADV2, unix.SYS_PWRITEV2, unix.SYS_LSEEK, unix.SYS_CLOSE,
 	unix.SYS_FSTAT, unix.SYS_STATX, unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
 	unix.SYS_GETDENTS64, unix.SYS_GETCWD, unix.SYS_CHDIR, unix.SYS_FCHDIR, unix.SYS_READLINKAT, unix.SYS_MKDIRAT,
 	unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_SYMLINKAT, unix.SYS_FTRUNCATE,
-	unix.SYS_FALLOCATE, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC_FILE_RANGE, unix.SYS_FLOCK, unix.SYS_DUP,
+	unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC_FILE_RANGE, unix.SYS_FLOCK, unix.SYS_DUP,
 	unix.SYS_DUP3, unix.SYS_PIPE2, unix.SYS_UMASK, unix.SYS_FADVISE64, unix.SYS_COPY_FILE_RANGE, unix.SYS_SENDFILE,
 	unix.SYS_SPLICE,
 	unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT,
@@ -59,9 +59,10 @@ type code []unix.SockFilter
 
 // What becomes of a call.
 const (
-	permit = unix.SECCOMP_RET_ALLOW
-	refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
-	absent = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	permit      = unix.SECCOMP_RET_ALLOW
+	refuse      = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	absent      = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	unsupported = unix.SECCOMP_RET_ERRNO | uint32(unix.EOPNOTSUPP)
 )
 
 // Where struct seccomp_data has a call's number, its processor and its arguments, each of 8 bytes, the low ones first.
@@ -114,8 +115,16 @@ func cutNothing(flags uint32) code {
 func conditional(self uint32) map[uint32]code {
 	return map[uint32]code{
 		unix.SYS_OPENAT: cutNothing(2),
-		// Threads, not processes.
-		unix.SYS_CLONE:             {low(0), when(unix.BPF_JSET, unix.CLONE_THREAD, 1), result(permit), result(refuse)},
+		// Threads, not processes, and such as show in the system's lists of what the process has: all have the same open files,
+		// and stop when they are told to.
+		unix.SYS_CLONE: {
+			low(0), when(unix.BPF_JSET, unix.CLONE_VFORK, 1), result(refuse),
+			when(unix.BPF_JSET, unix.CLONE_THREAD, 2), when(unix.BPF_JSET, unix.CLONE_FILES, 1), result(permit),
+			result(refuse),
+		},
+		unix.SYS_CLOSE_RANGE: oneOf(2, 0, unix.CLOSE_RANGE_CLOEXEC),
+		// It takes any room in an instant, also beyond the limit of a file. Libraries then write instead.
+		unix.SYS_FALLOCATE:         {result(unsupported)},
 		unix.SYS_KILL:              oneOf(0, self),
 		unix.SYS_TGKILL:            oneOf(0, self),
 		unix.SYS_PRLIMIT64:         oneOf(0, 0, self),

@@ -60,6 +60,11 @@ func TestHostileProgramsAreContained(t *testing.T) {
 		{"files", protocol.ReasonFiles, "at most 64 MiB"},
 		{"many", protocol.ReasonFiles, "in 1025 files"},
 		{"removed", protocol.ReasonFiles, "at most 64 MiB"},
+		{"unreadable", protocol.ReasonFiles, "at most 64 MiB"},
+		{"deep", protocol.ReasonFiles, "at most 64 MiB"},
+		{"mapped", protocol.ReasonFiles, "at most 64 MiB"},
+		{"restless", protocol.ReasonFiles, "at most 64 MiB"},
+		{"leaderless", protocol.ReasonFiles, "at most 64 MiB"},
 		{"output", protocol.ReasonOutput, "more than 1048576 bytes"},
 		{"endless", protocol.ReasonOutput, "more than 1048576 bytes"},
 		{"errors", protocol.ReasonOutput, "more than 4 MiB to its standard error"},
@@ -94,6 +99,18 @@ func TestNothingIsStarted(t *testing.T) {
 	const no = "Operation not permitted"
 	if want := strings.Repeat(no+"; ", 5) + "['" + no + "', 'Function not implemented', '" + no + "']"; err != nil || said != want {
 		t.Errorf("%q, %v, want %q", said, err, want)
+	}
+}
+
+// What a program's threads keep is where it is counted, and no room is taken faster than by writing.
+func TestRoomIsWhereItIsCounted(t *testing.T) {
+	e := openHostile(t, manifest())
+	const no = "Operation not permitted"
+	if said, err := act(t, e, "separate", ""); err != nil || said != no+"; "+no+"; "+no {
+		t.Errorf("descriptors of their own: %q, %v", said, err)
+	}
+	if said, err := act(t, e, "reserve", ""); err != nil || said != "Operation not supported" {
+		t.Errorf("room that is reserved: %q, %v", said, err)
 	}
 }
 

@@ -56,7 +56,7 @@ func newProcess(scratch string, limit time.Duration, took func(time.Duration)) *
 
 // run runs the program until it has ended.
 func (p *process) run(command []string, s setup, closing <-chan struct{}) {
-	defer os.RemoveAll(p.scratch)
+	defer removeAll(p.scratch) //nolint:errcheck // what is left the environment's Close complains of
 	defer close(p.done)
 	// The kernel kills the program when the thread that started it ends; this one does with the whole process.
 	runtime.LockOSThread()
@@ -143,9 +143,14 @@ func (p *process) watch(closing <-chan struct{}) {
 			p.kill(&protocol.Failure{Reason: protocol.ReasonThreads, Detail: fmt.Sprintf("it has %d threads; at most %d are allowed", n, MaxThreads)})
 		}
 		if tick%roomTicks == 0 {
-			if files, bytes := room(p.kernel.Pid, p.scratch); files > MaxScratchFiles || bytes > MaxScratchBytes {
-				p.kill(&protocol.Failure{Reason: protocol.ReasonFiles, Detail: fmt.Sprintf("it keeps %d bytes in %d files; at most %d MiB in %d files are allowed",
-					bytes, files, MaxScratchBytes>>20, MaxScratchFiles)})
+			files, bytes, err := room(p.kernel, p.scratch)
+			what := fmt.Sprintf("%d bytes in %d files", bytes, files)
+			if err != nil {
+				what = "files that cannot be counted (" + err.Error() + ")"
+			}
+			if err != nil || files > MaxScratchFiles || bytes > MaxScratchBytes {
+				p.kill(&protocol.Failure{Reason: protocol.ReasonFiles, Detail: fmt.Sprintf("it keeps %s; at most %d MiB in %d files are allowed",
+					what, MaxScratchBytes>>20, MaxScratchFiles)})
 			}
 		}
 	}

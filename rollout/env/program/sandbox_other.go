@@ -4,6 +4,7 @@ package program
 
 import (
 	"errors"
+	"os"
 	"runtime"
 	"syscall"
 )
@@ -19,4 +20,4 @@ func attributes() *syscall.SysProcAttr { return nil }
 
 func threads(int) int { return 0 }
 
-func room(int, string) (files int, bytes int64) { return 0, 0 }
+func room(*os.Process, string) (files int, bytes int64, err error) { return 0, 0, nil }

@@ -16,14 +16,14 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 # Numbers of system calls on amd64 and arm64.
 MACHINES = {
-    "x86_64": {"clone": 56, "clone3": 435, "prctl": 157, "ptrace": 101, "process_vm_readv": 310, "mount": 165, "bpf": 321,
+    "x86_64": {"fallocate": 285, "fcntl": 72, "close_range": 436, "clone": 56, "clone3": 435, "prctl": 157, "ptrace": 101, "process_vm_readv": 310, "mount": 165, "bpf": 321,
         "keyctl": 250, "add_key": 248, "unshare": 272, "setns": 308, "io_uring_setup": 425, "userfaultfd": 323,
         "perf_event_open": 298, "memfd_create": 319, "shmget": 29, "msgget": 68, "mq_open": 240, "seccomp": 317,
         "personality": 135, "chroot": 161, "pivot_root": 155, "swapon": 167, "reboot": 169, "init_module": 175,
         "kexec_load": 246, "setuid": 105, "capset": 126, "fchmod": 91, "kcmp": 312, "rt_sigqueueinfo": 129,
         "tkill": 200, "pidfd_send_signal": 424, "pidfd_getfd": 438, "sethostname": 170, "settimeofday": 164,
         "mknod": 133, "sendmsg": 46, "bind": 49, "connect": 42, "vmsplice": 278, "fanotify_init": 300},
-    "aarch64": {"clone": 220, "clone3": 435, "prctl": 167, "ptrace": 117, "process_vm_readv": 270, "mount": 40, "bpf": 280,
+    "aarch64": {"fallocate": 47, "fcntl": 25, "close_range": 436, "clone": 220, "clone3": 435, "prctl": 167, "ptrace": 117, "process_vm_readv": 270, "mount": 40, "bpf": 280,
         "keyctl": 219, "add_key": 217, "unshare": 97, "setns": 268, "io_uring_setup": 425, "userfaultfd": 282,
         "perf_event_open": 241, "memfd_create": 279, "shmget": 194, "msgget": 186, "mq_open": 180, "seccomp": 277,
         "personality": 92, "chroot": 51, "pivot_root": 41, "swapon": 224, "reboot": 142, "init_module": 105,
@@ -32,6 +32,8 @@ MACHINES = {
         "mknod": 33, "sendmsg": 211, "bind": 200, "connect": 203, "vmsplice": 75, "fanotify_init": 262},
 }
 NUMBERS = MACHINES[os.uname().machine]
+# Those that are not refused whatever their arguments.
+PERMITTED = ("clone", "clone3", "close_range", "fallocate", "fcntl")
 
 
 def system(number, *arguments):
@@ -93,6 +95,111 @@ def removed():
         f.flush()
         kept.append(f)
         time.sleep(0.01)
+
+
+def big(path):
+    """Makes a file of 40 MiB, of which two are more than there may be, and returns it open."""
+    f = open(path, "wb")
+    for _ in range(40):
+        f.write(b"x" * (1 << 20))
+    f.flush()
+    return f
+
+
+def waits():
+    """Gives whoever counts time to do so."""
+    time.sleep(5)
+    return "nobody minded"
+
+
+def unreadable():
+    """Keeps too much in a folder that its owner may not read."""
+    os.mkdir("hidden", 0o300)
+    for i in range(2):
+        big(f"hidden/{i}").close()
+    return waits()
+
+
+def deep():
+    """Keeps too much where no path is short enough to lead to."""
+    top = os.getcwd()
+    for _ in range(20):
+        os.mkdir("d" * 250)
+        os.chdir("d" * 250)
+    for i in range(2):
+        big(str(i)).close()
+    os.chdir(top)
+    return waits()
+
+
+def mapped():
+    """Keeps files by nothing but a page of each in its memory."""
+    import mmap
+
+    address = libc.mmap
+    address.restype = ctypes.c_void_p
+    for i in range(2):
+        f = big(str(i))
+        f.close()
+        d = os.open(str(i), os.O_RDONLY)
+        if address(None, ctypes.c_size_t(4096), 1, 1, d, ctypes.c_long(0)) == ctypes.c_void_p(-1).value:
+            raise OSError("mmap")
+        os.close(d)
+        os.unlink(str(i))
+    return waits()
+
+
+def restless():
+    """Keeps too much in a folder that is always somewhere else."""
+    os.mkdir("0")
+    for i in range(2):
+        big(f"0/{i}").close()
+    until = time.monotonic() + 5
+    i = 0
+    while time.monotonic() < until:
+        os.rename(str(i), str(i + 1))
+        i += 1
+    return "nobody minded"
+
+
+def separate():
+    """Wants open files of its own for a thread, where nobody counts those that were removed, and threads that do not stop."""
+    vm, sighand, thread, files, vfork = 0x100, 0x800, 0x10000, 0x400, 0x4000
+    return tried_calls(
+        ("close_range", 1000, 2000, 2),
+        ("clone", vm | sighand | thread),
+        ("clone", vm | sighand | thread | files | vfork),
+    )
+
+
+def tried_calls(*calls):
+    return "; ".join(str(system(NUMBERS[name], *arguments, 0, 0, 0)) for name, *arguments in calls)
+
+
+def leaderless():
+    """Keeps removed files open when its first thread has ended."""
+    def keep():
+        time.sleep(0.2)
+        kept = []
+        for i in range(2):
+            kept.append(big(str(i)))
+            os.unlink(str(i))
+        line(json.dumps({"result": waits()}) + "\n")
+
+    threading.Thread(target=keep).start()
+    libc.syscall(ctypes.c_long({"x86_64": 60, "aarch64": 93}[os.uname().machine]), 0)  # exit, of this thread alone
+
+
+def reserve():
+    """Takes room without writing to it, more than a file may have."""
+    keep_size = 1
+    with open("file", "wb") as f:
+        return tried_calls(("fallocate", f.fileno(), ctypes.c_long(keep_size), ctypes.c_long(0), ctypes.c_long(1 << 30)))
+
+
+def descriptors():
+    """The descriptors that it has."""
+    return " ".join(str(d) for d in range(1 << 12) if system(NUMBERS["fcntl"], d, 1) != os.strerror(9))
 
 
 def threads():
@@ -196,7 +303,7 @@ def parent():
 def calls():
     """The system calls that are not refused, of those that nobody needs who only computes."""
     refused = os.strerror(1)
-    return str([name for name in NUMBERS if name not in ("clone", "clone3") and system(NUMBERS[name], 0, 0, 0, 0, 0, 0) != refused])
+    return str([name for name in NUMBERS if name not in PERMITTED and system(NUMBERS[name], 0, 0, 0, 0, 0, 0) != refused])
 
 
 def raise_limits():
