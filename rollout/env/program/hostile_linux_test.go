@@ -114,6 +114,24 @@ func TestRoomIsWhereItIsCounted(t *testing.T) {
 	}
 }
 
+// Descriptors that the node was started with, of others' files perhaps, are none of a program's business.
+func TestDescriptorsOfOthers(t *testing.T) {
+	e := openHostile(t, manifest())
+	file, err := os.Open("/etc/passwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	inherited, err := syscall.Dup(int(file.Fd())) // stays open in what is started
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(inherited)
+	if said, err := act(t, e, "descriptors", ""); err != nil || said != "0 1 2" {
+		t.Errorf("its descriptors are %q, %v", said, err)
+	}
+}
+
 // A program reaches nothing of the machine but what it needs.
 func TestFilesOfOthers(t *testing.T) {
 	e := openHostile(t, manifest())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -30,10 +31,27 @@ func attributes() *syscall.SysProcAttr {
 func Work(argument string) error {
 	// All of it is a property of a thread, and the thread that starts the program is the one that stays.
 	runtime.LockOSThread()
-	unix.CloseOnExec(statusFile)
-	err := work(argument)
+	err := closeOthers()
+	if err == nil {
+		err = work(argument)
+	}
 	os.NewFile(statusFile, "status").WriteString(err.Error()) //nolint:errcheck // nobody is left to tell
 	return err
+}
+
+// closeOthers closes every descriptor but the standard ones when the program starts: also those that the node was started
+// with, which it knows nothing of.
+func closeOthers() error {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return fmt.Errorf("look for open files: %w", err)
+	}
+	for _, entry := range open {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd >= statusFile {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
 }
 
 func work(argument string) error {
