@@ -106,7 +106,7 @@ func (d *Driver) Open(ctx context.Context, p *env.Package) (env.Environment, err
 		return nil, errors.Join(fmt.Errorf("unpack the environment: %w", err), e.Close())
 	}
 	e.setup = setup{
-		Command: append(command, filepath.Join(e.dir, packageFolder, m.Entry)), Folders: append(folders, filepath.Join(e.dir, packageFolder)),
+		Node: os.Getpid(), Command: append(command, filepath.Join(e.dir, packageFolder, m.Entry)), Folders: append(folders, filepath.Join(e.dir, packageFolder)),
 		MemoryBytes: m.Limits.MemoryBytes, Seconds: uint64((timeOf(m)*timesTime + time.Second - 1) / time.Second), Landlock: landlock,
 	}
 	return e, nil

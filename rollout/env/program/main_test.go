@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 
 	"github.com/lightswarm/lightswarm/rollout/env"
@@ -23,7 +24,11 @@ const (
 // The test's own binary is the beginning of a program's process too.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == childArgument {
-		fmt.Fprintln(os.Stderr, Work(os.Args[2]))
+		// Not on the process's first thread, as it may happen.
+		runtime.LockOSThread()
+		err := make(chan error)
+		go func() { err <- Work(os.Args[2]) }()
+		fmt.Fprintln(os.Stderr, <-err)
 		os.Exit(1)
 	}
 	if len(os.Args) == 2 && os.Args[1] == nodeArgument {

@@ -2,6 +2,8 @@ package program
 
 // setup is what Work is told: how to start a program, and what that may have.
 type setup struct {
+	// Node is the number of the process that it ends with.
+	Node int `json:"node"`
 	// Command is the program and its interpreter.
 	Command []string `json:"command"`
 	// Folders are those that it may read besides the system's.

@@ -59,6 +59,13 @@ func work(argument string) error {
 	if err := json.Unmarshal([]byte(argument), &s); err != nil || len(s.Command) == 0 {
 		return errors.Join(errors.New("this is no setup of a program"), err)
 	}
+	// That the process ends with its node is a property of a thread too, and this need not be the one that has it.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("end with the node: %w", err)
+	}
+	if os.Getppid() != s.Node {
+		return errors.New("the node has ended")
+	}
 	// Should the machine run out of memory, this is what it does best without.
 	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) //nolint:errcheck // not all systems have it
 	for _, limit := range []struct {
