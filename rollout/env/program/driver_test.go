@@ -136,7 +136,11 @@ func TestInterpretersHaveFoldersOfTheirOwn(t *testing.T) {
 	if folders, err := outside("/usr/bin"); err != nil || folders != nil {
 		t.Errorf("%q, %v", folders, err)
 	}
-	for _, folder := range []string{home, filepath.Dir(home), "/"} {
+	local := filepath.Join(home, ".local")
+	if err := os.MkdirAll(filepath.Join(local, "share"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{home, filepath.Dir(home), "/", local} {
 		if folders, err := outside(folder); err == nil {
 			t.Errorf("%s: %q", folder, folders)
 		}

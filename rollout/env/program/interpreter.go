@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -108,16 +109,27 @@ func outside(folder string) ([]string, error) {
 			return nil, nil
 		}
 	}
-	private := []string{os.TempDir()}
-	if home, err := os.UserHomeDir(); err == nil {
-		private = append(private, home)
-	}
-	for _, p := range private {
+	for _, p := range private() {
 		if p, err := filepath.EvalSymlinks(p); err == nil && within(p, folder) {
 			return nil, fmt.Errorf("the interpreter is installed in %s, which has other files too: install it in a folder of its own", folder)
 		}
 	}
 	return []string{folder}, nil
+}
+
+// private are folders of which no program may read all, those where programs keep what they know of their user: with an
+// interpreter in ~/.local/bin, ~/.local would be its folder.
+func private() []string {
+	folders := []string{os.TempDir(), os.Getenv("XDG_DATA_HOME"), os.Getenv("XDG_STATE_HOME")}
+	if home, err := os.UserHomeDir(); err == nil {
+		folders = append(folders, home, filepath.Join(home, ".local", "share"), filepath.Join(home, ".local", "state"))
+	}
+	for _, find := range []func() (string, error){os.UserConfigDir, os.UserCacheDir} {
+		if folder, err := find(); err == nil {
+			folders = append(folders, folder)
+		}
+	}
+	return slices.DeleteFunc(folders, func(folder string) bool { return folder == "" })
 }
 
 // within says whether a path is a folder or below it.
