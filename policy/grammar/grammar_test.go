@@ -124,6 +124,8 @@ func TestSchemas(t *testing.T) {
 		"recursion":  {`{"$ref":"#/$defs/list","$defs":{"list":{"type":"object","properties":{"next":{"anyOf":[{"$ref":"#/$defs/list"},{"type":"null"}]}},"required":["next"],"additionalProperties":false}}}`, []string{`{"next":null}`, `{"next":{"next":{"next":null}}}`}, []string{`{}`, `{"next":1}`}},
 		"pattern":    {`{"pattern":"^[a-c\"\\\\]+-\\d{2,3}(x|é|\\/)?$"}`, []string{`"abc-12"`, `"\"\\-123x"`, `"a-12é"`, `"a-12/"`}, []string{`"-12"`, `"a-1"`, `"a-1234"`, `"a-12xx"`, `"d-12"`, `""`}},
 		"found":      {`{"type":"string","pattern":"x.y"}`, []string{`"xay"`, `"aax\"yé"`}, []string{`"xy"`, `"x\ny"`}},
+		"not space":  {`{"pattern":"^\\S[^\\n]?$"}`, []string{`"a"`, `"a "`}, []string{`" "`, `"\u000b"`, `"a\n"`}},
+		"few":        {`{"pattern":"^[\\né]$"}`, []string{`"\n"`, `"é"`}, []string{`"n"`}},
 		"empty":      {`{"pattern":""}`, []string{`""`, `"é"`}, []string{`1`}},
 		"nested":     {`{"pattern":"^(a*)*$"}`, []string{`""`, `"aaa"`}, []string{`"b"`}},
 		"in a list":  {`{"anyOf":[{"type":"array","items":{"$ref":"#/anyOf/1"}},{"type":"null"}]}`, []string{`null`, `[null]`}, []string{`[[]]`}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp/syntax"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -123,13 +124,15 @@ func (c *compiler) expression(r *syntax.Regexp, path string) {
 	}
 }
 
-// characters takes one of the characters of some ranges: printable ASCII, or others if they are single.
+// characters takes one of the characters of some ranges: printable ASCII, or others if they are single. What a negation
+// leaves over is not meant to be single: whether \S takes a vertical tab is what dialects differ in.
 func (c *compiler) characters(ranges []rune, path string) {
+	negated := len(ranges) > 0 && ranges[len(ranges)-1] == unicode.MaxRune
 	var plain class
 	var texts []string
 	for i := 0; i < len(ranges); i += 2 {
 		low, high := ranges[i], ranges[i+1]
-		if low == high && (low < ' ' || low > '~') {
+		if low == high && !negated && (low < ' ' || low > '~') {
 			texts = append(texts, spelt(low))
 		}
 		for char := max(low, ' '); char <= min(high, '~'); char++ {
