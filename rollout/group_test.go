@@ -168,6 +168,7 @@ func TestOutcomes(t *testing.T) {
 		"reward too large": {behave: always(text("7")), flaws: flawed{reward: 2}, outcome: bundle.OutcomeEnvError, calls: 1},
 		"reward NaN":       {behave: always(text("7")), flaws: flawed{reward: float32(math.NaN())}, outcome: bundle.OutcomeEnvError, calls: 1},
 		"component NaN":    {behave: always(text("7")), flaws: flawed{component: float32(math.NaN())}, outcome: bundle.OutcomeEnvError, calls: 1},
+		"component name":   {behave: always(text("7")), flaws: flawed{name: "two\nlines"}, outcome: bundle.OutcomeEnvError, calls: 1},
 		"agent crashes":    {behave: always(text("7")), agent: crashing{broken}, outcome: bundle.OutcomeAgentError},
 		"agent is lost":    {behave: always(text("7")), agent: crashing{}, outcome: bundle.OutcomeAgentError},
 	} {
@@ -242,6 +243,7 @@ func (c crashing) Run(context.Context, agent.LLM, env.Episode) (agent.Result, er
 type flawed struct {
 	reset, call, score, close error
 	reward, component         float32
+	name                      string // of component, "b" if empty
 }
 
 func (f *flawed) Manifest() wire.EnvironmentManifest {
@@ -267,7 +269,11 @@ func (e flawedEpisode) Tools() []chat.Tool { return nil }
 func (e flawedEpisode) Call(context.Context, string, string) (string, error) { return "ok", e.f.call }
 
 func (e flawedEpisode) Score(_ context.Context, answer string) (env.Score, error) {
-	s := env.Score{Reward: 0.5, Components: map[string]float32{"b": e.f.component, "a": 1}}
+	name := "b"
+	if e.f.name != "" {
+		name = e.f.name
+	}
+	s := env.Score{Reward: 0.5, Components: map[string]float32{name: e.f.component, "a": 1}}
 	if answer == "" {
 		s.Reward = -1
 	}

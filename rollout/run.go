@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -177,11 +176,8 @@ func validScore(s env.Score, m wire.EnvironmentManifest) error {
 		return fmt.Errorf("%d components, at most %d are allowed", len(s.Components), wire.MaxComponents)
 	}
 	for name, value := range s.Components {
-		if name == "" || len(name) > wire.MaxComponentName {
-			return fmt.Errorf("component name %q: want 1 to %d bytes", name, wire.MaxComponentName)
-		}
-		if v := float64(value); math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("component %q is %v", name, value)
+		if !(bundle.Component{Name: name, Value: value}).Valid() {
+			return fmt.Errorf("component %.80q is %v; a name is printable and has 1 to %d bytes, and a value is finite", name, value, wire.MaxComponentName)
 		}
 	}
 	return nil

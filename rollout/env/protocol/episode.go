@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/lightswarm/lightswarm/policy/chat"
@@ -228,8 +230,9 @@ func (p *Episode) Score(ctx context.Context, answer string) (env.Score, error) {
 	}
 	for name, value := range score.Components {
 		v := float32(value)
-		if name == "" || len(name) > wire.MaxComponentName || math.IsInf(float64(v), 0) {
-			return env.Score{}, p.wrong(op, "component %q is %v; a name has 1 to %d bytes, and a value fits 32 bits", Clip([]byte(name)), value, wire.MaxComponentName)
+		unprintable := strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) })
+		if name == "" || len(name) > wire.MaxComponentName || unprintable || math.IsInf(float64(v), 0) {
+			return env.Score{}, p.wrong(op, "component %q is %v; a name has 1 to %d bytes that are printable, and a value fits 32 bits", Clip([]byte(name)), value, wire.MaxComponentName)
 		}
 		if s.Components == nil {
 			s.Components = make(map[string]float32)

@@ -239,6 +239,7 @@ func TestWrongAnswers(t *testing.T) {
 		{`{"reward":1,"rewards":2}`, wasm.ReasonAnswer, `unknown field "rewards"`},
 		{`{"reward":1}{"reward":1}`, wasm.ReasonAnswer, "more after it"},
 		{`{"reward":1,"components":{"":1}}`, wasm.ReasonAnswer, "component"},
+		{`{"reward":1,"components":{"two\nlines":1}}`, wasm.ReasonAnswer, "printable"},
 		{`{"reward":1,"components":{"x":1e39}}`, wasm.ReasonAnswer, "component"},
 		{`{"error":"the task is broken"}`, wasm.ReasonReported, "score: it reports: the task is broken"},
 		{`[1]`, wasm.ReasonAnswer, "not the JSON that was wanted"},
