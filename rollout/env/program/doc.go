@@ -24,7 +24,11 @@
 //
 // Options.Command starts this program again; it calls Work, which gives up all that the environment's program is not to
 // have and then becomes that program. Limits that a system has none for, of threads and of room, are watched, several times
-// a second; whoever is beyond them is killed. The kernel kills a program whose node ends.
+// a second; whoever is beyond them is killed: it stands still while its room is measured. The kernel kills a program whose
+// node ends.
 //
-// A program can see whether a file exists and how large it is; Landlock does not hide that.
+// What this does not contain: a program can see whether a file exists and how large it is, which Landlock does not hide.
+// Between two looks at its room it can write as much as the disk takes in that time. And one that starts itself anew from
+// another of its threads than the first loses the mark by which the kernel ends it with its node: it outlives a node that is
+// killed, unwatched, until its processor time is used up or somebody ends it. It still reaches nothing.
 package program
