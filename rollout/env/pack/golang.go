@@ -44,5 +44,5 @@ func buildGo(ctx context.Context, dir, pkg string) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("go build failed (%w):\n%s", err, strings.TrimSpace(said.String()))
 	}
-	return readFile(file, meter.MaxModuleBytes)
+	return readFile(work, goModule, meter.MaxModuleBytes)
 }

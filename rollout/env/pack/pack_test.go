@@ -179,6 +179,40 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A folder that somebody else made must not get at files outside of it.
+func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
+	dir := folder(t, sound, twoTasks)
+	tasks := filepath.Join(dir, "tasks", "validation.jsonl")
+	inside := filepath.Join(dir, "tasks", "all")
+	if err := os.Rename(tasks, inside); err != nil {
+		t.Fatal(err)
+	}
+	link := func(to string) {
+		t.Helper()
+		if err := errors.Join(os.RemoveAll(tasks), os.Symlink(to, tasks)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("all")
+	if _, err := Read(t.Context(), dir); err != nil {
+		t.Errorf("a link within the folder: %v", err)
+	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(twoTasks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(filepath.Dir(tasks), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{secret, relative} {
+		link(to)
+		if _, err := Read(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "a link to what is not in the folder") {
+			t.Errorf("a link to %s: %v", to, err)
+		}
+	}
+}
+
 func TestTemplateOverwritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Template(dir, "No Name", "wasm"); err == nil {

@@ -155,7 +155,7 @@ func Peek(dir string) (wire.EnvironmentManifest, error) {
 }
 
 func readSource(dir, name string) (s source, m wire.EnvironmentManifest, lines map[string]int, err error) {
-	text, err := readFile(name, maxSourceBytes)
+	text, err := readFile(dir, SourceFile, maxSourceBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%s has no %s (%w): `lightswarm env init` makes a folder with one", dir, SourceFile, fs.ErrNotExist)
 	}
@@ -318,30 +318,40 @@ func readArtefact(dir, name string) ([]byte, error) {
 	if !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("%q is outside the folder: name a file in it", name)
 	}
-	content, err := readFile(filepath.Join(dir, name), wire.MaxArtefactBlocks*wire.MaxBlockBytes)
+	content, err := readFile(dir, name, wire.MaxArtefactBlocks*wire.MaxBlockBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %s: make it, or name another one", filepath.Join(dir, name))
 	}
 	return content, err
 }
 
-// readFile reads a regular file of at most limit bytes.
-func readFile(name string, limit int64) ([]byte, error) {
-	info, err := os.Stat(name)
+// readFile reads a regular file below a folder, of at most limit bytes. Links out of the folder are not followed: whoever
+// packs a folder that others have made would give away, unseen, what they lead to.
+func readFile(dir, name string, limit int64) ([]byte, error) {
+	path := filepath.Join(dir, name)
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
+	defer root.Close()
+	info, err := root.Stat(name)
+	switch {
+	case err != nil:
+		if _, there := os.Stat(path); there == nil {
+			err = fmt.Errorf("%s is a link to what is not in the folder: put the file itself there", path)
+		}
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	f, err := os.Open(name)
+	f, err := root.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(content)) > limit {
-		err = fmt.Errorf("%s is larger than %d bytes, the most that is allowed", name, limit)
+		err = fmt.Errorf("%s is larger than %d bytes, the most that is allowed", path, limit)
 	}
 	return content, err
 }
