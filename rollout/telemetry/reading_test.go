@@ -261,3 +261,14 @@ func TestATraceIsBounded(t *testing.T) {
 		t.Errorf("%d of those that it has are rejected", rejected)
 	}
 }
+
+// What an export brought besides is not kept with the spans that were new in it.
+func TestATraceKeepsItsSpansAlone(t *testing.T) {
+	export := []Span{{ID: ID{Span: [8]byte{1}}, Kind: KindCall}, {ID: ID{Span: [8]byte{2}}}}
+	var trace Trace
+	trace.Add(export)
+	clear(export)
+	if got := trace.sorted(); len(got) != 2 || got[0].Kind != KindCall {
+		t.Errorf("the trace holds %v", got)
+	}
+}

@@ -25,7 +25,8 @@ func (t *Trace) Add(spans []Span) (rejected int) {
 			if t.spans == nil {
 				t.spans = make(map[ID]*Span)
 			}
-			t.spans[id] = &spans[i]
+			kept := spans[i] // not all of its export
+			t.spans[id] = &kept
 		}
 	}
 	return rejected
