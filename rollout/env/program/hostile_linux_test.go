@@ -214,7 +214,7 @@ func TestTheNodeIsOutOfReach(t *testing.T) {
 	if said, err := act(t, e, "raise_limits", ""); err != nil || said != "no no no no" {
 		t.Errorf("%q, %v", said, err)
 	}
-	if said, err := act(t, e, "limits", ""); err != nil || said != fmt.Sprintf("%d 400 %d 64 0 0", 128<<20, MaxScratchBytes) {
+	if said, err := act(t, e, "limits", ""); err != nil || said != fmt.Sprintf("%d 400 %d 64 1 0", 128<<20, MaxScratchBytes) {
 		t.Errorf("%q, %v", said, err)
 	}
 

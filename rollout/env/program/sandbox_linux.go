@@ -39,6 +39,10 @@ func Work(argument string) error {
 	return err
 }
 
+// noCore leaves no room for a memory image of a program that crashes. Where the system hands images to a program of its
+// own, which root runs, it minds no limit but this one: what is in an image is other people's too.
+const noCore = 1
+
 // closeOthers closes every descriptor but the standard ones when the program starts: also those that the node was started
 // with, which it knows nothing of.
 func closeOthers() error {
@@ -72,7 +76,7 @@ func work(argument string) error {
 		resource int
 		most     uint64
 	}{
-		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_CORE, noCore},
 		{unix.RLIMIT_NOFILE, 64},
 		{unix.RLIMIT_FSIZE, MaxScratchBytes},
 		{unix.RLIMIT_MEMLOCK, 0},
