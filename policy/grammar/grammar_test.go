@@ -129,6 +129,7 @@ func TestSchemas(t *testing.T) {
 		"empty":      {`{"pattern":""}`, []string{`""`, `"é"`}, []string{`1`}},
 		"nested":     {`{"pattern":"^(a*)*$"}`, []string{`""`, `"aaa"`}, []string{`"b"`}},
 		"in a list":  {`{"anyOf":[{"type":"array","items":{"$ref":"#/anyOf/1"}},{"type":"null"}]}`, []string{`null`, `[null]`}, []string{`[[]]`}},
+		"escaped":    {`{"anyOf":[{"$ref":"#/$defs/list%5Bof%20x%5D"},{"$ref":"#/$defs/50%"}],"$defs":{"list[of x]":{"type":"null"},"50%":{"const":1}}}`, []string{`null`, `1`}, []string{`2`}},
 		"root":       {`{"type":"array","items":{"$ref":"#"}}`, []string{`[]`, `[[],[[]]]`}, []string{`[1]`}},
 	} {
 		a := NewAutomaton(compile(t, Demand{Schema: []byte(c.schema)}), v)

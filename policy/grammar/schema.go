@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,6 +169,9 @@ func mustGet(s members, name string) any {
 // reference takes what a JSON pointer into the schema names.
 func (c *compiler) reference(s members, path string) {
 	pointer, _ := mustGet(s, "$ref").(string)
+	if plain, err := url.PathUnescape(pointer); err == nil { // it is a part of a URI
+		pointer = plain
+	}
 	parts := strings.Split(pointer, "/")
 	if parts[0] != "#" {
 		c.unsupported("$ref", path, "%q is no place in the schema", clip(pointer))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -92,6 +93,9 @@ func init() {
 // checkReference checks against the definition that a JSON pointer into the schema names.
 func checkReference(c *checker, _ map[string]any, want, value any, path string) error {
 	pointer, _ := want.(string)
+	if plain, err := url.PathUnescape(pointer); err == nil { // it is a part of a URI
+		pointer = plain
+	}
 	rest, inside := strings.CutPrefix(pointer, "#")
 	target := c.root
 	for part := range strings.SplitSeq(strings.TrimPrefix(rest, "/"), "/") {

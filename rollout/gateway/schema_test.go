@@ -42,6 +42,7 @@ func TestConforms(t *testing.T) {
 		"bounds of other types": {`{"minimum":1,"minLength":5,"minItems":2,"maxProperties":0,"required":["x"]}`, `true`, "yes"},
 		"an endless schema":     {`{"$ref":"#"}`, `1`, "unchecked"},
 		"an endless choice":     {`{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}`, `1`, "unchecked"},
+		"an escaped reference":  {`{"$ref":"#/$defs/a%20b","$defs":{"a b":{"type":"null"}}}`, `null`, "yes"},
 		"a missing definition":  {`{"$ref":"#/$defs/x"}`, `1`, "unchecked"},
 		"another document":      {`{"$ref":"http://x/y"}`, `1`, "unchecked"},
 		"an escaped name":       {`{"$ref":"#/$defs/a~1b","$defs":{"a/b":{"type":"string"}}}`, `"x"`, "yes"},
