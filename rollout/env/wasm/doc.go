@@ -9,7 +9,9 @@
 //   - steps: as many as the manifest's limits.steps for each request, counted from one answer to the next, for the first
 //     from the module's start on. Package meter defines them. A call of a host function costs 256 steps, and one more for every 8 bytes that it moves.
 //   - memory: limits.memory_bytes, rounded down to pages of 64 KiB. Growing beyond fails inside the module.
-//   - calls inside one another: a depth of 1048576 as package meter counts.
+//   - calls inside one another: a depth of 1048576 as package meter counts. Functions that keep hundreds of values in each
+//     call may come to the end of the engine's stack before, at some 80 MB, or 2000 calls where modules are interpreted. Of
+//     all limits this alone is not the same everywhere.
 //   - answers of at most 1 MiB.
 //   - a clock that starts at 2022-01-01T00:00:00Z, moves 1 ms with each reading, and moves on at once when the module sleeps.
 //   - random bytes: C2SP chacha8rand (the generator of math/rand/v2) with the seed sha256("lightswarm/environment/random/1" || 0x00 || split || 0x00 || index), index

@@ -41,7 +41,7 @@ type Options struct {
 	// at most so many times its limits.memory_bytes.
 	Episodes int
 	// Interpreter interprets modules instead of compiling them: it takes a hundred times as long, runs on any processor, and
-	// does the same to the byte.
+	// does the same to the byte as long as no more than 2000 calls are inside one another.
 	Interpreter bool
 }
 

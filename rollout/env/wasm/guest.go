@@ -20,8 +20,11 @@ import (
 const (
 	// MaxAnswer bounds a module's answer, in bytes.
 	MaxAnswer = protocol.MaxLine
-	// maxDepth bounds calls inside one another, as package meter counts. The engine's own stack has room for many times it.
+	// maxDepth bounds calls inside one another, as package meter counts. The engine's own stack has room for it, unless
+	// functions keep hundreds of values in each call, of which the meter knows nothing.
 	maxDepth = 1 << 20
+	// engineDepth is the engine's error where its stack ends first.
+	engineDepth = "stack overflow"
 	// hostCallSteps is what a call of a host function costs.
 	hostCallSteps = 256
 	// stepsAtOnce is how many steps a module gets before it asks for more: a few milliseconds' worth.
@@ -146,7 +149,7 @@ func (g *guest) failure(err error) *Failure {
 		return own
 	case errors.Is(err, errSteps):
 		return &Failure{Reason: ReasonSteps, Detail: fmt.Sprintf("it used up the %d steps that the manifest allows for a request: look for an endless loop, or raise steps", g.steps)}
-	case err != nil && uint32(g.global(meter.Depth).Get()) > maxDepth:
+	case err != nil && (uint32(g.global(meter.Depth).Get()) > maxDepth || firstLine(err) == engineDepth):
 		return &Failure{Reason: ReasonDepth, Detail: "its calls are nested too deeply: look for a recursion without end"}
 	case err == nil || errors.As(err, &status):
 		return &Failure{Reason: ReasonExit, Detail: fmt.Sprintf("it ended with status %d before it had answered%s", status, g.circumstances())}

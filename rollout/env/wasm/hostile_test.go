@@ -92,6 +92,30 @@ func TestRecursionIsBounded(t *testing.T) {
 	}
 }
 
+// So do calls that each keep so much that the engine's stack ends first.
+func TestLargeCallsAreBounded(t *testing.T) {
+	const values = 1000
+	code := []byte{0x41, 0} // where the sum goes
+	for range values {
+		code = append(code, 0x41, 0, 0x28, 2, 0) // a value of memory
+	}
+	code = append(code, 0x10, 1) // _start
+	for range values - 1 {
+		code = append(code, 0x6a)
+	}
+	m := manifest()
+	m.Limits.Steps = 1_000_000_000
+	e, err := open(t, m, rawModule(append(code, 0x36, 2, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.Reset(t.Context(), "train", 0)
+	var f *wasm.Failure
+	if !errors.As(err, &f) || f.Reason != wasm.ReasonDepth {
+		t.Errorf("the failure is %v", err)
+	}
+}
+
 // What is no module that can be run is refused when it is opened, with what to do.
 func TestModulesThatCannotBeRun(t *testing.T) {
 	component := append([]byte("\x00asm"), 0x0d, 0, 1, 0)

@@ -8,7 +8,8 @@
 //     the descriptor Yield. The host adds steps, or ends the module, after the same instruction everywhere. A host that
 //     adds few at a time can also do what it has to do now and then, and give up a module that nobody waits for.
 //   - Depth: every call costs 16 and one more for each parameter and local of the callee while it runs. A function traps
-//     at its start if that is above the limit, before any machine's own stack runs out.
+//     at its start if that is above the limit, before any machine's own stack runs out, unless functions keep hundreds of
+//     values in each call, which are not counted.
 //   - Not-a-number: the result of every arithmetic floating-point instruction that is not a number becomes the one
 //     canonical not-a-number, since processors differ in which they give.
 //
