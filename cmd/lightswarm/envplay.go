@@ -13,6 +13,7 @@ import (
 
 	"github.com/lightswarm/lightswarm/rollout/env"
 	programs "github.com/lightswarm/lightswarm/rollout/env/program"
+	"github.com/lightswarm/lightswarm/rollout/env/protocol"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -279,7 +280,9 @@ func (e *writtenEpisode) SolveBy(ctx context.Context, habit string) (env.Solutio
 	return env.Solve(ctx, e.Episode, habit)
 }
 
-func runText(w io.Writer, r *runResult) {
+// runText writes a task that was played. All of it is other people's text, which is not to reach a terminal as it is.
+func runText(out io.Writer, r *runResult) {
+	w := &strings.Builder{}
 	fmt.Fprintf(w, "task %d of %s\n", r.Task, r.Split)
 	for _, m := range r.Messages {
 		fmt.Fprintf(w, "  %s: %s\n", m.Role, indent(m.Content, "    "))
@@ -294,4 +297,5 @@ func runText(w io.Writer, r *runResult) {
 	for _, name := range slices.Sorted(maps.Keys(r.Components)) {
 		fmt.Fprintf(w, "  %s %g\n", name, r.Components[name])
 	}
+	fmt.Fprint(out, protocol.Harmless(w.String()))
 }

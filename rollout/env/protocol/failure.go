@@ -1,6 +1,10 @@
 package protocol
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Reason says in which way an environment failed. Reasons are stable.
 type Reason string
@@ -59,14 +63,25 @@ func (c *Complaints) Write(b []byte) (int, error) {
 
 // String is what was kept, as text.
 func (c *Complaints) String() string {
-	return strings.TrimSpace(strings.ToValidUTF8(string(c.kept), "\uFFFD"))
+	return strings.TrimSpace(Harmless(string(c.kept)))
 }
 
 // Clip shortens what an environment wrote before it enters an error.
 func Clip(b []byte) string {
 	const most = 120
 	if len(b) > most {
-		return strings.ToValidUTF8(string(b[:most]), "\uFFFD") + "…"
+		return Harmless(string(b[:most])) + "…"
 	}
-	return strings.ToValidUTF8(string(b), "\uFFFD")
+	return Harmless(string(b))
+}
+
+// Harmless is a text that an environment wrote, for people: with U+FFFD in place of all that a terminal might take for a
+// command, or that changes the direction of what is around it. Lines and tabs stay.
+func Harmless(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\t' || unicode.IsGraphic(c) {
+			return c
+		}
+		return utf8.RuneError
+	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
