@@ -25,6 +25,7 @@ func (n *Node) openEnvironments(ctx context.Context, private ed25519.PrivateKey)
 		return nil // It runs none.
 	}
 	room := uint64(maxEnvironmentBytes)
+	var packages []*env.Package
 	for _, reference := range n.charter.Environments {
 		if e, err := n.environments.Get(reference.Manifest); err == nil {
 			if err := n.allow(e.Manifest()); err != nil {
@@ -37,6 +38,9 @@ func (n *Node) openEnvironments(ctx context.Context, private ed25519.PrivateKey)
 			return err
 		}
 		room -= p.Bytes()
+		packages = append(packages, p)
+	}
+	for _, p := range packages {
 		e, err := n.options.Drivers.Open(ctx, p)
 		if err != nil {
 			return n.cannotRun(err)

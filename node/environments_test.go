@@ -175,6 +175,48 @@ func TestOwnerRefusesKinds(t *testing.T) {
 	start(t, o)
 }
 
+// counted is a driver that counts what it opens.
+type counted struct {
+	env.Driver
+	opened int
+}
+
+func (c *counted) Open(ctx context.Context, p *env.Package) (env.Environment, error) {
+	c.opened++
+	return c.Driver.Open(ctx, p)
+}
+
+// An environment runs only where all of its network's may: the owner who lets one kind run does not run it for nothing.
+func TestNothingRunsUnlessAllMay(t *testing.T) {
+	t.Parallel()
+	o := contributedNetwork(t)
+	other, err := env.NewPackage(wire.EnvironmentManifest{
+		Name: "other", Version: "1.0.0", Licence: "MIT", Kind: "exec", Entry: "a.py",
+		Splits:    []wire.Split{{Name: wire.SplitTrain, Tasks: 9}, {Name: wire.SplitValidation, Tasks: 9}},
+		RewardMin: 0, RewardMax: 1, Determinism: wire.DeterminismStochastic, Agents: []string{"solver"},
+	}, map[string][]byte{"a.py": []byte("#!/usr/bin/env python3\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Found.Train(other, 1); err != nil {
+		t.Fatal(err)
+	}
+	founder := start(t, o)
+	o = join(t, founder, config.RoleRollout)
+	o.Config.Rollout.Environments.Kinds = []string{config.KindWasm}
+	driver := &counted{Driver: drivers(t)[0]}
+	o.Drivers = env.Drivers{driver}
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	n, err := New(ctx, o)
+	if err == nil {
+		n.Close()
+	}
+	if !errors.Is(err, ErrKind) || driver.opened > 0 {
+		t.Errorf("%d environments were opened, %v", driver.opened, err)
+	}
+}
+
 // A charter that promises what the package does not have, or more than nodes hold, is refused.
 func TestFoundingChecksPackages(t *testing.T) {
 	m := wire.EnvironmentManifest{
