@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -80,5 +81,40 @@ func TestGroupsFitTheirBundles(t *testing.T) {
 	}
 	if diff := cmp.Diff(small.Rollouts[0], b.Rollouts[0]); diff != "" {
 		t.Errorf("a small rollout is another one: %s", diff)
+	}
+}
+
+// Grammars take room too, where there is hardly a token.
+func TestGrammarsFitTheirBundles(t *testing.T) {
+	n := calcNetwork(t)
+	n.Charter.Rollout.GroupSize, n.Charter.Rollout.MaxCalls, n.MaxConcurrent = 4, 8, 1
+	n.Agent = &verbose{prompts: []int{40, 40, 10, 40}}
+	s := &fakeSession{behave: func(policy.Request) (chat.Message, error) { return text("yes"), nil }}
+	b, err := RunGroup(t.Context(), n, testPolicy(0, s), testPeer(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	call := b.Rollouts[2].Calls[0]
+	b.Rollouts[2].Calls = nil
+	for range wire.MaxCallsPerRollout {
+		var g [wire.MaxGrammarBytes]byte
+		for i := range g {
+			g[i] = byte(random.IntN(256))
+		}
+		call.Grammar = string(g[:])
+		b.Rollouts[2].Calls = append(b.Rollouts[2].Calls, call)
+	}
+	if _, err := bundle.Encode(b); !errors.Is(err, wire.ErrTooLarge) {
+		t.Fatalf("the bundle is not too large: %v", err)
+	}
+	n.fit(b)
+	if _, err := bundle.Encode(b); err != nil {
+		t.Error(err)
+	}
+	for i, r := range b.Rollouts {
+		if dropped := r.Outcome == bundle.OutcomeAgentError; dropped != (i == 2) {
+			t.Errorf("rollout %d is dropped: %v", i, dropped)
+		}
 	}
 }
