@@ -95,14 +95,10 @@ func (d *Driver) Open(ctx context.Context, p *env.Package) (env.Environment, err
 		return nil, fmt.Errorf("%s: %w", m.Entry, err)
 	}
 	e := &Environment{p: p, m: m, driver: d, seats: make(chan struct{}, d.options.Episodes), closing: make(chan struct{})}
-	if e.dir, err = os.MkdirTemp("", "lightswarm-environment-"); err != nil {
+	if e.dir, e.lock, err = newFolder(); err != nil {
 		return nil, err
 	}
-	// Links on the way to the folder for temporary files are none of the sandbox's business.
-	if e.dir, err = filepath.EvalSymlinks(e.dir); err == nil {
-		err = e.unpack()
-	}
-	if err != nil {
+	if err := e.unpack(); err != nil {
 		return nil, errors.Join(fmt.Errorf("unpack the environment: %w", err), e.Close())
 	}
 	e.setup = setup{
@@ -141,7 +137,8 @@ type Environment struct {
 	m      wire.EnvironmentManifest
 	driver *Driver
 	setup  setup
-	dir    string // has the package and the episodes' scratch folders
+	dir    string   // has the package and the episodes' scratch folders
+	lock   *os.File // says that dir is in use
 	// seats has an element for each process.
 	seats   chan struct{}
 	closing chan struct{} // closed when Close begins
@@ -238,7 +235,9 @@ func (e *Environment) Close() error {
 	}
 	e.mu.Unlock()
 	e.processes.Wait()
-	return removeAll(e.dir)
+	err := removeAll(e.dir)
+	e.lock.Close()
+	return err
 }
 
 // removeAll removes a folder that programs have worked in, however deep it is and whatever may be read of it: folders in

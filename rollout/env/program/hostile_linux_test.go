@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -332,6 +333,47 @@ func TestProgramsEndWithTheNode(t *testing.T) {
 	}
 	if !ends(t, pid) {
 		t.Errorf("process %d lives on", pid)
+	}
+}
+
+// What a node that was killed has left on the disk the next one removes, and nothing that is in use.
+func TestFoldersOfKilledNodesAreRemoved(t *testing.T) {
+	needSandbox(t)
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := exec.Command(self, nodeArgument)
+	out, err := node.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	_, err = fmt.Fscan(out, &pid)
+	folders := func() []string { return must(filepath.Glob(filepath.Join(dir, "*"))) }
+	killed := folders()
+	first := openHostile(t, manifest()) // while the other node still works
+	if now := folders(); err != nil || len(killed) != 1 || len(now) != 2 {
+		t.Errorf("there are %q and then %q, %v", killed, now, err)
+	}
+	node.Process.Kill()
+	node.Wait()
+	if !ends(t, pid) {
+		t.Fatalf("process %d lives on", pid)
+	}
+	second := openHostile(t, manifest())
+	for _, e := range []*Environment{first, second} {
+		if said, err := act(t, e, "echo", "here"); err != nil || said != "here" {
+			t.Errorf("%q, %v", said, err)
+		}
+	}
+	if now := folders(); len(now) != 2 || slices.Contains(now, killed[0]) {
+		t.Errorf("there are %q", now)
 	}
 }
 

@@ -21,3 +21,5 @@ func attributes() *syscall.SysProcAttr { return nil }
 func threads(int) int { return 0 }
 
 func room(*os.Process, string) (files int, bytes int64, err error) { return 0, 0, nil }
+
+func newFolder() (dir string, lock *os.File, err error) { return "", nil, errSystem }
