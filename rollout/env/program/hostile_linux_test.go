@@ -215,7 +215,7 @@ func TestTheNodeIsOutOfReach(t *testing.T) {
 	if said, err := act(t, e, "raise_limits", ""); err != nil || said != "no no no no" {
 		t.Errorf("%q, %v", said, err)
 	}
-	if said, err := act(t, e, "limits", ""); err != nil || said != fmt.Sprintf("%d 400 %d 64 1 0", 128<<20, MaxScratchBytes) {
+	if said, err := act(t, e, "limits", ""); err != nil || said != fmt.Sprintf("%d 401 %d 64 1 0", 128<<20, MaxScratchBytes) {
 		t.Errorf("%q, %v", said, err)
 	}
 
@@ -238,20 +238,22 @@ func TestTheNodeIsOutOfReach(t *testing.T) {
 
 // A program that goes on when it has answered has bounds all the same.
 func TestComputingInTheBackground(t *testing.T) {
-	e := openHostile(t, manifest())
-	e.setup.Seconds = 1
-	p, err := e.Reset(t.Context(), "train", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if said, err := p.Call(t.Context(), "compute", ""); err != nil || said != "answered" {
-		t.Fatalf("%q, %v", said, err)
-	}
-	e.processes.Wait()
-	_, err = p.Call(t.Context(), "echo", "")
-	if f := failure(t, err); f.Reason != protocol.ReasonTime || !strings.Contains(f.Detail, "it computed for longer than 1 s, 20 times") {
-		t.Errorf("the failure is %#v", f)
+	for _, act := range []string{"compute", "compute_deaf"} {
+		e := openHostile(t, manifest())
+		e.setup.Seconds = 1
+		p, err := e.Reset(t.Context(), "train", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said, err := p.Call(t.Context(), act, ""); err != nil || said != "answered" {
+			t.Fatalf("%q, %v", said, err)
+		}
+		e.processes.Wait()
+		_, err = p.Call(t.Context(), "echo", "")
+		if f := failure(t, err); f.Reason != protocol.ReasonTime || !strings.Contains(f.Detail, "it computed for longer than 1 s, 20 times") {
+			t.Errorf("%s: the failure is %#v", act, f)
+		}
+		p.Close()
 	}
 }
 

@@ -181,8 +181,7 @@ func (p *process) ended(state *os.ProcessState, err error, s setup) error {
 		how = err.Error()
 	}
 	f := &protocol.Failure{Reason: protocol.ReasonExit, Detail: fmt.Sprintf("it ended with %s before it had answered", how)}
-	// The system counts for its limit and for this in different ways.
-	if most := time.Duration(s.Seconds) * time.Second; !state.Exited() && state.UserTime()+state.SystemTime() >= most*9/10 {
+	if computedTooLong(state, time.Duration(s.Seconds)*time.Second) {
 		f = &protocol.Failure{Reason: protocol.ReasonTime, Detail: fmt.Sprintf("it computed for longer than %d s, %d times what the manifest allows for a request", s.Seconds, timesTime)}
 	}
 	if said := p.says.String(); said != "" {

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -81,11 +82,14 @@ func work(argument string) error {
 		{unix.RLIMIT_FSIZE, MaxScratchBytes},
 		{unix.RLIMIT_MEMLOCK, 0},
 		{unix.RLIMIT_MSGQUEUE, 0},
-		{unix.RLIMIT_CPU, s.Seconds},
 	} {
-		if err := lower(limit.resource, limit.most); err != nil {
+		if err := lower(limit.resource, limit.most, limit.most); err != nil {
 			return err
 		}
+	}
+	// At the first limit comes SIGXCPU, which says what it was; a program that ignores it is killed at the second.
+	if err := lower(unix.RLIMIT_CPU, s.Seconds, s.Seconds+1); err != nil {
+		return err
 	}
 	if err := dropPrivileges(); err != nil {
 		return fmt.Errorf("give up privileges: %w", err)
@@ -135,18 +139,30 @@ func become(command, variables []string, memory uint64) error {
 	return fmt.Errorf("start %s: %w", command[0], errno)
 }
 
-// lower sets a limit that cannot be raised again, unless a lower one is in force.
-func lower(resource int, most uint64) error {
+// lower sets a limit whose hard bound cannot be raised again, unless a lower one is in force.
+func lower(resource int, soft, hard uint64) error {
 	var now syscall.Rlimit
 	err := syscall.Getrlimit(resource, &now)
 	if err == nil {
-		most = min(most, now.Max)
-		err = syscall.Setrlimit(resource, &syscall.Rlimit{Cur: most, Max: most})
+		hard = min(hard, now.Max)
+		soft = min(soft, hard)
+		err = syscall.Setrlimit(resource, &syscall.Rlimit{Cur: soft, Max: hard})
 	}
 	if err != nil {
-		return fmt.Errorf("set limit %d to %d: %w", resource, most, err)
+		return fmt.Errorf("set limit %d to %d: %w", resource, soft, err)
 	}
 	return nil
+}
+
+// computedTooLong says whether it was the limit of processor time that ended a process. The system counts that by ticks,
+// and what it reports exactly, which differ much on a busy machine: so the signal tells, and time only if that was ignored.
+func computedTooLong(state *os.ProcessState, most time.Duration) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return false
+	}
+	killed := status.Signal() == syscall.SIGKILL && state.UserTime()+state.SystemTime() >= most
+	return status.Signal() == syscall.SIGXCPU || killed
 }
 
 // dropPrivileges takes all capabilities from the thread, for good: the user may be root.

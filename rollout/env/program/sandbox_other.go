@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 var errSystem = errors.New("there is one for Linux alone, and this is " + runtime.GOOS)
@@ -23,3 +24,5 @@ func threads(int) int { return 0 }
 func room(*os.Process, string) (files int, bytes int64, err error) { return 0, 0, nil }
 
 func newFolder() (dir string, lock *os.File, err error) { return "", nil, errSystem }
+
+func computedTooLong(*os.ProcessState, time.Duration) bool { return false }

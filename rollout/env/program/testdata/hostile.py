@@ -215,6 +215,12 @@ def compute():
     return "answered"
 
 
+def compute_deaf():
+    """The same, and the system's word that it is enough is not heard."""
+    signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+    return compute()
+
+
 def loop():
     while True:
         pass
