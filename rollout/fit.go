@@ -8,8 +8,8 @@ import (
 )
 
 // fit makes a bundle one that can be encoded. Agents choose their prompts, and those of one group can be more than a
-// bundle holds, as can the grammars of what they demand. Then the rollouts with the most of both lose their calls, one rollout after the other until the rest fits,
-// and end as agent_error. So the draw is not left out, and the other rollouts are not lost.
+// bundle holds, as can the grammars of what they demand. Then the rollouts with the most of both lose their calls, one
+// rollout after the other until the rest fits, and end as agent_error. So the draw is not left out, and the other rollouts are not lost.
 //
 // Whether a bundle fits depends on how well it compresses, which is the same within one build.
 func (n *Network) fit(b *bundle.Bundle) {

@@ -15,8 +15,6 @@ const (
 	// folderName begins the names of environments' folders, newName those of such that are not marked yet.
 	folderName = "lightswarm-environment-"
 	newName    = "lightswarm-new-"
-	// lockName is a file in a folder that is locked as long as the folder is in use, which a killed node's is not.
-	lockName = "lock"
 )
 
 // newFolder makes a folder for an environment, and removes those that killed nodes of this user left. The folder is in use
@@ -58,10 +56,11 @@ func removeLeft(parent string) {
 		}
 		file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
 		if err != nil {
+			os.Remove(dir) // it is empty if all but itself has been removed
 			continue
 		}
 		if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			removeAll(dir) //nolint:errcheck // see above
+			removeFolder(dir) //nolint:errcheck // see above
 		}
 		file.Close()
 	}

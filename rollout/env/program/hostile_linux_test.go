@@ -310,15 +310,16 @@ func TestGivingUpDoesNotWait(t *testing.T) {
 	}
 }
 
-// A node that is killed leaves no program behind.
-func TestProgramsEndWithTheNode(t *testing.T) {
+// startNode starts another process that has an environment's program running, and returns both. Its folders are in dir.
+func startNode(t *testing.T, dir string) (node *exec.Cmd, program int) {
+	t.Helper()
 	needSandbox(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := exec.Command(self, nodeArgument)
-	node.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	node = exec.Command(self, nodeArgument)
+	node.Env = append(os.Environ(), "TMPDIR="+dir)
 	out, err := node.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -326,47 +327,51 @@ func TestProgramsEndWithTheNode(t *testing.T) {
 	if err := node.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var pid int
-	_, err = fmt.Fscan(out, &pid)
-	node.Process.Kill()
-	node.Wait()
-	if err != nil {
+	if _, err = fmt.Fscan(out, &program); err != nil {
+		kill(node)
 		t.Fatal(err)
 	}
-	if !ends(t, pid) {
-		t.Errorf("process %d lives on", pid)
+	return node, program
+}
+
+// kill kills a process and waits for its end.
+func kill(node *exec.Cmd) {
+	node.Process.Kill()
+	node.Wait()
+}
+
+// A node that is killed leaves no program behind.
+func TestProgramsEndWithTheNode(t *testing.T) {
+	node, program := startNode(t, t.TempDir())
+	kill(node)
+	if !ends(t, program) {
+		t.Errorf("process %d lives on", program)
 	}
 }
 
 // What a node that was killed has left on the disk the next one removes, and nothing that is in use.
 func TestFoldersOfKilledNodesAreRemoved(t *testing.T) {
-	needSandbox(t)
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := exec.Command(self, nodeArgument)
-	out, err := node.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var pid int
-	_, err = fmt.Fscan(out, &pid)
+	node, program := startNode(t, dir)
 	folders := func() []string { return must(filepath.Glob(filepath.Join(dir, "*"))) }
 	killed := folders()
 	first := openHostile(t, manifest()) // while the other node still works
-	if now := folders(); err != nil || len(killed) != 1 || len(now) != 2 {
-		t.Errorf("there are %q and then %q, %v", killed, now, err)
+	if now := folders(); len(killed) != 1 || len(now) != 2 {
+		t.Errorf("there are %q and then %q", killed, now)
 	}
-	node.Process.Kill()
-	node.Wait()
-	if !ends(t, pid) {
-		t.Fatalf("process %d lives on", pid)
+	kill(node)
+	if !ends(t, program) {
+		t.Fatalf("process %d lives on", program)
+	}
+	// Others were killed while they removed theirs.
+	for _, begun := range []string{"1/remove-2/3", "4"} {
+		if err := os.MkdirAll(filepath.Join(dir, folderName+begun), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, folderName+"1", lockName), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	second := openHostile(t, manifest())
 	for _, e := range []*Environment{first, second} {
