@@ -47,9 +47,12 @@ type child struct {
 
 // seat is an episode in a child.
 type seat struct {
-	answers chan frame // capacity 1: the node asks for one thing at a time
-	leave   func()     // called once, when the instance is gone
+	// answers has room for the answer to the one request and for the failure that can follow before it is taken.
+	answers chan frame
+	leave   func() // called once, when the instance is gone
 }
+
+func newSeat(leave func()) *seat { return &seat{answers: make(chan frame, 2), leave: leave} }
 
 // startChild starts a process and gives it the module.
 func startChild(command []string, s setup, module []byte) (*child, error) {
@@ -217,7 +220,7 @@ func readFailure(body []byte) *Failure {
 
 // open begins an episode. leave is called once, when nothing of it is left in the child.
 func (c *child) open(seed [32]byte, leave func()) (id uint32, s *seat, err error) {
-	s = &seat{answers: make(chan frame, 1), leave: leave}
+	s = newSeat(leave)
 	c.mu.Lock()
 	select {
 	case <-c.done:
