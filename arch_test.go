@@ -43,7 +43,7 @@ var layers = map[string]string{
 	"rollout/env":                   "wire policy/chat | rollout/env/calc",
 	"rollout/warmstart":             "wire wire/bundle policy policy/... rollout rollout/...",
 	"rollout/env/calc":              "wire policy/chat rollout/agent rollout/env | rollout/env/drivertest",
-	"rollout/env/drivertest":        "wire rollout/env",
+	"rollout/env/drivertest":        "wire policy/chat rollout/env",
 	"rollout/env/pack":              "wire rollout/env rollout/env/program rollout/env/wasm rollout/env/wasm/meter",
 	"rollout/env/program":           "wire rollout/env rollout/env/protocol | rollout rollout/agent rollout/env/drivertest rollout/env/pack policy wire/bundle",
 	"rollout/env/protocol":          "wire policy/chat rollout/env",

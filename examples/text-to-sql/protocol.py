@@ -22,9 +22,28 @@ def serve(environment):
             reward, components = score if isinstance(score, tuple) else (score, {})
             answer = {"reward": reward, "components": components}
         elif request["op"] == "solve":
-            calls, final = episode.solve()
-            answer = {"calls": [{"name": name, "arguments": arguments} for name, arguments in calls], "answer": final}
+            answer = solution(episode, request.get("habit"))
+        elif request["op"] == "reply" and hasattr(episode, "reply"):
+            reply = episode.reply(request["role"], request["messages"], request["tools"], request.get("habit"))
+            content, calls = reply if isinstance(reply, tuple) else (reply, [])
+            answer = {"content": content, "calls": named(calls)}
         else:
             answer = {"error": "no such request: " + request["op"]}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
+
+
+def solution(episode, habit):
+    """What solves the task, or what one with a wrong habit would do. An environment with reply may leave solve out."""
+    answer = {}
+    if hasattr(episode, "solve"):
+        calls, answer["answer"] = episode.solve() if habit is None else episode.solve(habit)
+        answer["calls"] = named(calls)
+    if habit is None:
+        answer["habits"] = list(episode.habits()) if hasattr(episode, "habits") else []
+    return answer
+
+
+def named(calls):
+    """Tool calls, which are pairs of a name and arguments."""
+    return [{"name": name, "arguments": arguments} for name, arguments in calls]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -111,6 +112,22 @@ func (e *episode) SolveBy(_ context.Context, habit string) (env.Solution, error)
 		return env.Solution{}, fmt.Errorf("calc: no habit %q", habit)
 	}
 	return solution(wrongOperators.Replace(e.problem.Expression)), nil
+}
+
+// Reply implements env.Replier, for agents that have the calculator, and for those that have nothing.
+func (e *episode) Reply(_ context.Context, q env.Question) (chat.Message, error) {
+	expression := e.problem.Expression
+	if q.Habit != "" {
+		if q.Habit != operatorsHabit {
+			return chat.Message{}, fmt.Errorf("calc: no habit %q", q.Habit)
+		}
+		expression = wrongOperators.Replace(expression)
+	}
+	s := solution(expression)
+	if slices.Contains(q.Tools, toolName) && q.Messages[len(q.Messages)-1].Role != chat.ToolRole {
+		return chat.Message{Role: chat.Assistant, ToolCalls: s.Calls}, nil
+	}
+	return chat.Message{Role: chat.Assistant, Content: s.Answer}, nil
 }
 
 // solution evaluates an expression and answers with the result.

@@ -19,7 +19,7 @@ func TestDriver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drivertest.Test(t, drivertest.Subject{Environment: e, Oracle: Oracle(), Null: Null(), Tasks: 50})
+	drivertest.Test(t, drivertest.Subject{Environment: e, Oracle: Oracle(), Null: Null(), Tasks: 50, Replies: true})
 
 	for _, c := range []struct {
 		says   string

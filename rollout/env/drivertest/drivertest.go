@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -20,6 +21,8 @@ type Subject struct {
 	Oracle, Null env.Player
 	// Tasks is how many tasks of each split are played.
 	Tasks uint64
+	// Replies says that the environment answers the calls of an agent that has the episode's own tools.
+	Replies bool
 }
 
 // Test tests the promises of package env: those that env.Check finds broken, and what rollouts rely on besides.
@@ -33,6 +36,49 @@ func Test(t *testing.T, s Subject) {
 	t.Run("EpisodesAreIndependent", s.independent)
 	t.Run("ContextsEnd", s.contexts)
 	t.Run("CloseAtAnyTime", s.closing)
+	if s.Replies {
+		t.Run("Replies", s.replies)
+	}
+}
+
+// replies: whoever does what the environment says to each call of a loop over its tools solves its tasks.
+func (s Subject) replies(t *testing.T) {
+	const most = 32 // calls
+	m := s.Manifest()
+	for index := range min(s.Tasks, s.split().Tasks) {
+		e, err := s.Reset(t.Context(), s.split().Name, index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := env.Question{Role: m.Agents[0], Messages: slices.Clone(e.Messages())}
+		for _, tool := range e.Tools() {
+			q.Tools = append(q.Tools, tool.Name)
+		}
+		for range most {
+			said, err := env.Reply(t.Context(), e, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Messages = append(q.Messages, said)
+			if len(said.ToolCalls) == 0 {
+				break
+			}
+			for _, call := range said.ToolCalls {
+				result, err := e.Call(t.Context(), call.Name, call.Arguments)
+				if err != nil {
+					t.Fatal(err)
+				}
+				q.Messages = append(q.Messages, chat.Message{Role: chat.ToolRole, Content: result, ToolCallID: call.ID})
+			}
+		}
+		score, err := e.Score(t.Context(), q.Messages[len(q.Messages)-1].Content)
+		if err != nil || score.Reward != m.RewardMax {
+			t.Errorf("task %d: reward %v, %v, after %+v", index, score.Reward, err, q.Messages)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func (s Subject) split() wire.Split { return s.Manifest().Splits[0] }

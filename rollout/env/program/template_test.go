@@ -26,7 +26,7 @@ func TestDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer env.Close(e)
-	drivertest.Test(t, drivertest.Subject{Environment: e, Oracle: env.Oracle(), Null: env.Null(), Tasks: 2})
+	drivertest.Test(t, drivertest.Subject{Environment: e, Oracle: env.Oracle(), Null: env.Null(), Tasks: 2, Replies: true})
 	if peak := e.(*program.Environment).Peak(); peak <= 0 || uint64(peak.Milliseconds()) > e.Manifest().Limits.Steps {
 		t.Errorf("the longest request took %v", peak)
 	}

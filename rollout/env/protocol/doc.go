@@ -13,6 +13,16 @@
 //	  {"calls":[{"name":"…","arguments":"…"}],"answer":"…","habits":["…"]}
 //	{"op":"solve","habit":"…"}                            for each habit that the answer above names, if any
 //	  {"calls":[{"name":"…","arguments":"…"}],"answer":"…"}
+//	{"op":"reply","role":"…","messages":[…],"tools":["…"]}  any number after reset, in a policy's warm start by an agent program
+//	  {"content":"…","calls":[{"name":"…","arguments":"…"}]}
+//
+// The messages of reply are those of a call that the agent makes in a role, each of them
+//
+//	{"role":"system|user|assistant|tool","content":"…","calls":[{"name":"…","arguments":"…"}]}
+//
+// and tools are the names of those that it offers. The answer is what an ideal model would say or, where the request has a
+// habit too, one with that habit; calls may be left out. An environment that answers reply may answer solve with habits
+// alone.
 //
 // Any request may be answered with {"error":"…"}: the environment itself failed. Fields that are not named here are
 // errors. An environment reads the next request only after it has answered, and may end when its input does. Its standard

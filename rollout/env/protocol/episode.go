@@ -35,7 +35,23 @@ type request struct {
 	Arguments *string         `json:"arguments,omitempty"`
 	Answer    *string         `json:"answer,omitempty"`
 	Habit     *string         `json:"habit,omitempty"`
+	Role      *string         `json:"role,omitempty"`
+	Messages  *[]message      `json:"messages,omitempty"`
+	Tools     *[]string       `json:"tools,omitempty"`
 }
+
+// call is a tool call, and message one of a conversation, as they are written.
+type (
+	call struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	message struct {
+		Role    chat.Role `json:"role"`
+		Content string    `json:"content"`
+		Calls   []call    `json:"calls"`
+	}
+)
 
 // Port is the environment's side of one episode: it reads lines and answers each with one.
 type Port interface {
@@ -46,7 +62,7 @@ type Port interface {
 	Close() error
 }
 
-// Episode is an execution that speaks the protocol. It implements env.Episode and env.Habitual.
+// Episode is an execution that speaks the protocol. It implements env.Episode, env.Habitual and env.Replier.
 type Episode struct {
 	port     Port
 	manifest wire.EnvironmentManifest
@@ -253,17 +269,15 @@ func (p *Episode) SolveBy(ctx context.Context, habit string) (env.Solution, erro
 func (p *Episode) solve(ctx context.Context, habit *string) (env.Solution, error) {
 	const op = "solve"
 	var solution struct {
-		Calls []struct {
-			Name      string `json:"name"`
-			Arguments string `json:"arguments"`
-		} `json:"calls"`
+		Calls  []call   `json:"calls"`
 		Answer *string  `json:"answer"`
 		Habits []string `json:"habits"`
 	}
 	if err := p.ask(ctx, request{Op: op, Habit: habit}, &solution); err != nil {
 		return env.Solution{}, err
 	}
-	if solution.Answer == nil {
+	unsolved := solution.Answer == nil
+	if unsolved && (habit != nil || solution.Habits == nil || len(solution.Calls) > 0) {
 		return env.Solution{}, p.wrong(op, "its answer has no answer")
 	}
 	if n := len(solution.Habits); n > env.MaxHabits {
@@ -274,11 +288,55 @@ func (p *Episode) solve(ctx context.Context, habit *string) (env.Solution, error
 			return env.Solution{}, p.wrong(op, "habits[%d] is %q; a name has 1 to %d bytes", i, Clip([]byte(name)), env.MaxHabitName)
 		}
 	}
-	s := env.Solution{Answer: *solution.Answer, Habits: solution.Habits}
+	s := env.Solution{Habits: solution.Habits, Unsolved: unsolved}
+	if !unsolved {
+		s.Answer = *solution.Answer
+	}
 	for _, c := range solution.Calls {
 		s.Calls = append(s.Calls, chat.ToolCall{Name: c.Name, Arguments: c.Arguments})
 	}
 	return s, nil
+}
+
+// Reply implements env.Replier.
+func (p *Episode) Reply(ctx context.Context, q env.Question) (chat.Message, error) {
+	const op = "reply"
+	messages, tools := make([]message, 0, len(q.Messages)), append([]string{}, q.Tools...)
+	r := request{Op: op, Role: &q.Role, Messages: &messages, Tools: &tools}
+	if q.Habit != "" {
+		r.Habit = &q.Habit
+	}
+	for _, m := range q.Messages {
+		calls := make([]call, 0, len(m.ToolCalls))
+		for _, c := range m.ToolCalls {
+			calls = append(calls, call{c.Name, c.Arguments})
+		}
+		messages = append(messages, message{m.Role, m.Content, calls})
+	}
+	var reply struct {
+		Content *string `json:"content"`
+		Calls   []call  `json:"calls"`
+	}
+	if err := p.ask(ctx, r, &reply); err != nil {
+		return chat.Message{}, err
+	}
+	if reply.Content == nil && len(reply.Calls) == 0 {
+		return chat.Message{}, p.wrong(op, "its answer has neither content nor calls")
+	}
+	if n := len(reply.Calls); n > chat.MaxToolCalls {
+		return chat.Message{}, p.wrong(op, "it has %d calls; at most %d are allowed", n, chat.MaxToolCalls)
+	}
+	said := chat.Message{Role: chat.Assistant}
+	if reply.Content != nil {
+		said.Content = *reply.Content
+	}
+	for i, c := range reply.Calls {
+		if !chat.ValidToolName(c.Name) {
+			return chat.Message{}, p.wrong(op, "calls[%d].name %q cannot be a tool's: use letters, digits, _ and -", i, Clip([]byte(c.Name)))
+		}
+		said.ToolCalls = append(said.ToolCalls, chat.ToolCall{ID: fmt.Sprintf("call_%d", i), Name: c.Name, Arguments: c.Arguments})
+	}
+	return said, nil
 }
 
 // Close implements env.Episode.

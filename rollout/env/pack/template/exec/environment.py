@@ -53,6 +53,13 @@ class Environment:
         """What reaches the largest reward: tool calls and the answer. Checks play it; agents never see it."""
         return [("spell", json.dumps({"word": self.task["word"]}))], self.solution()
 
+    def reply(self, role, messages, tools, habit):
+        """What an ideal model answers when an agent program calls it: a text, or a pair of a text and tool calls. It is only
+        for first policies (`lightswarm policy pretrain --agent`), and can be left out."""
+        if "spell" in tools and messages[-1]["role"] != "tool":
+            return "", [("spell", json.dumps({"word": self.task["word"]}))]
+        return self.solution()
+
     def solution(self):
         return str(self.task["word"].count(self.task["letter"]))
 
