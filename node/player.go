@@ -15,6 +15,7 @@ import (
 	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/rollout/agent"
+	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/gateway"
 	"github.com/lightswarm/lightswarm/rollout/lightning"
 	"github.com/lightswarm/lightswarm/rollout/process"
@@ -115,6 +116,31 @@ func newPlayer(c config.Agent, roles []string, scratch string, log *slog.Logger)
 	p.agent, p.program = program, program
 	return p, nil
 }
+
+// Program is an agent that is a program, as a node with these settings would play its rollouts, without a node. It implements
+// agent.Agent, and is safe for concurrent use.
+type Program struct{ player *player }
+
+// OpenProgram makes a program's agent, whose calls may name these roles; modules to preload begin to be imported. The caller
+// closes it.
+func OpenProgram(c config.Agent, roles []string, log *slog.Logger) (*Program, error) {
+	p, err := newPlayer(c, roles, "", log)
+	if err != nil {
+		return nil, err
+	}
+	return &Program{p}, nil
+}
+
+// Ready waits until the program can be started; an error says why it cannot be.
+func (p *Program) Ready(ctx context.Context) error { return p.player.ready(ctx) }
+
+// Run implements agent.Agent.
+func (p *Program) Run(ctx context.Context, llm agent.LLM, e env.Episode) (agent.Result, error) {
+	return p.player.agent.Run(ctx, llm, e)
+}
+
+// Close ends what runs, and leaves nothing of it. It is called once.
+func (p *Program) Close() error { return p.player.close() }
 
 // agentCommand is how a program is started; lookup finds the node's environment variables.
 func agentCommand(a config.Agent, lookup func(name string) (string, bool)) (process.Command, error) {

@@ -21,11 +21,18 @@ type Measurement struct {
 	max float32
 }
 
-// Measure runs a policy on the tasks from 0 on of a split, a number of samples of each, by the rules' limits and
-// sampling. The rules' other fields do not matter. With an exact engine the result is a pure function of the
+// Measure runs a policy on the tasks from 0 on of a split, a number of samples of each, by the built-in agent and the rules'
+// limits and sampling. The rules' other fields do not matter. With an exact engine the result is a pure function of the
 // arguments; it shares no random numbers with any network.
 func Measure(ctx context.Context, e env.Environment, p *Policy, rules wire.RolloutRules, split string, tasks uint64, samples int, seed uint64) (Measurement, error) {
 	n := &Network{Charter: &wire.Charter{Rollout: rules}}
+	return n.Measure(ctx, e, p, split, tasks, samples, seed)
+}
+
+// Measure is the function Measure with n's rules and agent. Of the charter only Rollout matters, the ID and Environments do
+// not.
+func (n *Network) Measure(ctx context.Context, e env.Environment, p *Policy, split string, tasks uint64, samples int, seed uint64) (Measurement, error) {
+	rules := n.Charter.Rollout
 	m := Measurement{Samples: samples, max: e.Manifest().RewardMax}
 	var jobs []job
 	for task := range tasks {
@@ -65,18 +72,22 @@ func (m Measurement) Mean() float64 {
 	return r.Mean()
 }
 
-// Solved is the share of the trainable rollouts that got the environment's largest reward, 0 without any.
+// Solved is the share of the rollouts that got the environment's largest reward, 0 without any. As in an evaluation, one
+// whose agent failed was not solved, and one that says nothing of the policy (env_error, timeout) is left out.
 func (m Measurement) Solved() float64 {
-	solved, trainable := 0, 0
+	solved, judged := 0, 0
 	for _, o := range m.Rollouts {
-		if o.Outcome.Trainable() {
-			trainable++
+		switch {
+		case o.Outcome.Trainable():
+			judged++
 			if o.Reward == m.max {
 				solved++
 			}
+		case o.Outcome == bundle.OutcomeAgentError:
+			judged++
 		}
 	}
-	return float64(solved) / float64(max(trainable, 1))
+	return float64(solved) / float64(max(judged, 1))
 }
 
 // Best is the share of tasks of which at least one sample got the environment's largest reward.

@@ -1,18 +1,26 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lightswarm/lightswarm/node"
+	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/policy/pretrain"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
 	"github.com/lightswarm/lightswarm/rollout/warmstart"
+	"github.com/lightswarm/lightswarm/wire"
 )
 
 // pretrainResult is what `policy pretrain --json` prints. Package pretrain defines the figures.
@@ -33,11 +41,14 @@ type pretrainResult struct {
 	Seconds     float64 `json:"seconds"`
 }
 
-// progressSteps is how many steps go by between two lines of progress.
-const progressSteps = 50
+const (
+	// progressSteps is how many steps go by between two lines of progress, progressTime how long while tasks are played.
+	progressSteps = 50
+	progressTime  = 5 * time.Second
+)
 
 func (p *program) pretrain() *cobra.Command {
-	environment, size, out := "", "", ""
+	environment, size, out, settings := "", "", "", config.Default()
 	o, rules := warmstart.Options{}, warmstart.Rules()
 	c := &cobra.Command{
 		Use:   "pretrain --out FOLDER",
@@ -47,12 +58,18 @@ uses the tools and can solve nearly all held-out tasks. If the environment names
 one: the policy then prefers that, and reinforcement learning has something to change. The prompts that it learns from are
 those of rollouts by the built-in agent.
 
-The result follows from the environment, the size, the limits and the seed, to the bit, on every machine. For calc, size
+With --agent the policy is for that program (docs/agents.md), which has prompts, tools and roles of its own: the program plays
+the tasks, the environment says what an ideal model answers to each of its calls (reply, docs/environments.md), and the
+policy learns to answer so. It is measured with the same program.
+
+The result follows from the environment, the size, the limits and the seed, to the bit, on every machine, and from the agent
+if that always does the same. For calc, size
 small and seed 1 it is the built-in policy, and takes about four minutes of one processor. If the policy has not learnt
 enough after ten rounds of training (four for the built-in policy's recipe), the exit code is 1 and nothing is written.`,
 		Example: `  lightswarm policy pretrain --seed 2 --out ./policy2
   lightswarm policy pretrain --env ./letters --out ./letters-policy
-  lightswarm policy pretrain --env letters-0.1.0.lsenv --size mid --max-calls 8 --out ./letters-policy`,
+  lightswarm policy pretrain --env letters-0.1.0.lsenv --size mid --max-calls 8 --out ./letters-policy
+  lightswarm policy pretrain --env ./letters --agent "python3 agent.py" --agent-preload openai --out ./letters-policy`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			o.Size = warmstart.Size(size)
@@ -65,7 +82,14 @@ enough after ten rounds of training (four for the built-in policy's recipe), the
 			if err := checkOut(out); err != nil {
 				return err
 			}
-			started := time.Now()
+			loaded, err := config.Merge(settings, config.Sources{Environ: os.Environ(), Flags: cmd.Flags()})
+			if err == nil {
+				err = loaded.Validate()
+			}
+			if err != nil {
+				return usage(err)
+			}
+			progress := playing{to: p.err, started: time.Now()}
 			a, err := findEnvironment(cmd.Context(), environment)
 			if err != nil {
 				return err
@@ -74,27 +98,27 @@ enough after ten rounds of training (four for the built-in policy's recipe), the
 				return err
 			}
 			defer func() { err = errors.Join(err, env.Close(o.Environment)) }()
-			o.Rules = &rules
+			m := a.Manifest()
+			if len(o.Roles) == 1 && o.Roles[0] == allRoles {
+				o.Roles = m.Agents
+			}
+			if c := loaded.Rollout.Agent; len(c.Command) > 0 {
+				program, err := p.openAgent(cmd.Context(), c, m.Agents)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, program.Close()) }()
+				o.Agent, o.Playing = program, c.Processes
+				p.warnUntaught(m, o.Roles)
+			}
+			o.Rules, o.Played = &rules, progress.played
 			recipe, err := warmstart.Recipe(cmd.Context(), o)
 			if err != nil {
-				return err
+				return explainRoles(err)
 			}
-			if a.from != env.KindBuiltin {
-				fmt.Fprintln(p.err, "playing the environment's solutions, which takes a while")
-			}
-			s, report, err := pretrain.Run(cmd.Context(), recipe, func(at pretrain.Progress) {
-				elapsed := time.Since(started).Seconds()
-				switch {
-				case at.Measured != nil:
-					a := at.Measured.Ability
-					fmt.Fprintf(p.err, "%6.1fs round %d: within reach %.3f  sampled %.3f  greedy %.3f  solved at least once %.3f\n",
-						elapsed, at.Round, at.Measured.Reachable, a.Sampled, a.Greedy, a.Best)
-				case at.Step%progressSteps == 0:
-					fmt.Fprintf(p.err, "%6.1fs step %d  loss %.4f\n", elapsed, at.Step, at.Loss)
-				}
-			})
+			s, report, err := pretrain.Run(cmd.Context(), recipe, progress.trained)
 			if err != nil {
-				return err
+				return explainLengths(err, o.Size)
 			}
 			if err := s.WriteDir(out); err != nil {
 				return err
@@ -103,7 +127,7 @@ enough after ten rounds of training (four for the built-in policy's recipe), the
 				Digest: s.Digest().String(), Folder: out, Environment: a.CID().String(), Seed: o.Seed, Steps: report.Steps,
 				Parameters: report.Parameters, Vocabulary: report.Vocabulary, Loss: report.Loss, Reachable: report.Reachable,
 				Sampled: report.Ability.Sampled, Greedy: report.Ability.Greedy, Best: report.Ability.Best,
-				Seconds: time.Since(started).Seconds(),
+				Seconds: time.Since(progress.started).Seconds(),
 			}
 			return p.print(r, func(w io.Writer) {
 				fmt.Fprintf(w, "policy    %s in %s\n", r.Digest, r.Folder)
@@ -121,5 +145,100 @@ enough after ten rounds of training (four for the built-in policy's recipe), the
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the fresh weights and the demonstrations")
 	f.StringVar(&out, "out", "", "folder for the policy; it must not exist, or be empty")
 	f.IntVar(&o.Workers, "workers", runtime.GOMAXPROCS(0), "goroutines that train; changes no result")
+	f.StringSliceVar(&o.Roles, "roles", nil, "agents whose calls are learnt, or all (default those that the environment has trained)")
+	config.AddFlags(f, agentSettings...)
 	return c
+}
+
+// allRoles is the value of --roles that stands for all agents.
+const allRoles = "all"
+
+// openAgent makes the program ready that plays the tasks.
+func (p *program) openAgent(ctx context.Context, c config.Agent, roles []string) (*node.Program, error) {
+	log := slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	program, err := node.OpenProgram(c, roles, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := program.Ready(ctx); err != nil {
+		return nil, errors.Join(err, program.Close())
+	}
+	return program, nil
+}
+
+// warnUntaught says which roles the policy does not learn to answer.
+func (p *program) warnUntaught(m wire.EnvironmentManifest, taught []string) {
+	if len(taught) == 0 {
+		taught = m.TrainedAgents
+	}
+	var untaught []string
+	for _, role := range m.Agents {
+		if len(taught) > 0 && !slices.Contains(taught, role) {
+			untaught = append(untaught, role)
+		}
+	}
+	if len(untaught) > 0 {
+		fmt.Fprintf(p.err, "lightswarm: the policy will answer calls as %s too, and does not learn how, because no rollout trains them; to teach it, give --roles %s\n",
+			strings.Join(untaught, ", "), allRoles)
+	}
+}
+
+// explainRoles says which flag names a role that there is not.
+func explainRoles(err error) error {
+	if errors.Is(err, warmstart.ErrRole) {
+		return usage(fmt.Errorf("--roles: %w", err))
+	}
+	return err
+}
+
+// explainLengths says what to do about demonstrations that are too long.
+func explainLengths(err error, size warmstart.Size) error {
+	var long *pretrain.TooLongError
+	if !errors.As(err, &long) {
+		return err
+	}
+	if long.Tokens > long.Context {
+		if size == warmstart.Small {
+			err = fmt.Errorf("%w. Shorten the agent's prompts and the tools' results, or use --size %s, which holds more", err, warmstart.Mid)
+		} else {
+			err = fmt.Errorf("%w. Shorten the agent's prompts and the tools' results", err)
+		}
+	}
+	if long.MaxCompletion > 0 && long.Completion > long.MaxCompletion {
+		err = fmt.Errorf("%w. Allow more with --max-completion-tokens, here and in network create", err)
+	}
+	return err
+}
+
+// playing writes how far the making of a policy is.
+type playing struct {
+	to      io.Writer
+	started time.Time
+	last    time.Time // of the last line about tasks
+}
+
+// played is told how many tasks have been played.
+func (p *playing) played(split string, done, of int) {
+	if now := time.Now(); done == of || now.Sub(p.last) >= progressTime {
+		p.last = now
+		fmt.Fprintf(p.to, "%6.1fs played %d of %d tasks of %s\n", now.Sub(p.started).Seconds(), done, of, split)
+	}
+}
+
+// trained is told of each step.
+func (p *playing) trained(at pretrain.Progress) {
+	elapsed := time.Since(p.started).Seconds()
+	switch {
+	case at.Measured != nil && !at.Measured.Measured:
+		fmt.Fprintf(p.to, "%6.1fs round %d: within reach %.3f\n", elapsed, at.Round, at.Measured.Reachable)
+	case at.Measured != nil:
+		a := at.Measured.Ability
+		fmt.Fprintf(p.to, "%6.1fs round %d: within reach %.3f  sampled %.3f  greedy %.3f  solved at least once %.3f\n",
+			elapsed, at.Round, at.Measured.Reachable, a.Sampled, a.Greedy, a.Best)
+		if a.Failed > 0 {
+			fmt.Fprintf(p.to, "        %d rollouts failed, the first with %s\n", a.Failed, a.Failure)
+		}
+	case at.Step%progressSteps == 0:
+		fmt.Fprintf(p.to, "%6.1fs step %d  loss %.4f\n", elapsed, at.Step, at.Loss)
+	}
 }

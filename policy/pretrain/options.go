@@ -18,19 +18,20 @@ type Options struct {
 	// Model is the shape of the model. Vocab is the largest vocabulary: the tokenizer may stay smaller, and the model
 	// gets exactly the tokenizer's.
 	Model transformer.Config
-	// Demonstrations is an endless sequence, which only an error ends. It is ranged over twice: for the tokenizer and for
-	// the weights.
+	// Demonstrations is an endless sequence, which only an error ends. It is ranged over several times: for the tokenizer,
+	// the lengths and the weights.
 	Demonstrations iter.Seq2[Demonstration, error]
 	// Right is an endless sequence of right demonstrations of tasks that Demonstrations does not show.
 	Right iter.Seq2[Demonstration, error]
 	// MaxCompletion is how many tokens rollouts allow a completion; a demonstration with a longer one is an error, because
 	// no rollout could do what it shows. 0 is no limit.
 	MaxCompletion int
-	// Measure runs rollouts of a policy on held-out tasks.
+	// Measure runs rollouts of a policy on held-out tasks. It is asked once enough is within reach.
 	Measure func(ctx context.Context, s *policy.Snapshot) (Ability, error)
 	Gate    Gate
 
-	// TokenizerTexts is how many demonstrations the tokenizer sees.
+	// TokenizerTexts is how many demonstrations the tokenizer sees. They are also looked at for being too long before
+	// training begins, as are those of Right that Reachable is measured on.
 	TokenizerTexts int
 	// BatchSize is how many demonstrations a step learns from.
 	BatchSize int
@@ -47,11 +48,21 @@ type Options struct {
 	Workers int
 }
 
-// Demonstration is a conversation, of which the policy learns the assistant's messages.
-type Demonstration struct {
+// Demonstration is how an agent solves one task: its conversations with the policy, of which there is at least one.
+type Demonstration []Conversation
+
+// Conversation is messages, some of which a policy writes.
+type Conversation struct {
+	// Role is the agent's that has it, for errors.
+	Role     string
 	Messages []chat.Message
 	// Tools are what the conversation's prompts offer.
 	Tools []chat.Tool
+	// Said are the indexes of the messages that the policy writes, ascending: at least one, and all the assistant's.
+	Said []int
+	// Untaught says that the policy does not learn what it says here, because no rollout will train it. The tokenizer
+	// does.
+	Untaught bool
 }
 
 // Ability is how a policy does on held-out tasks, each figure a share of 1.
@@ -62,6 +73,9 @@ type Ability struct {
 	Greedy float64
 	// Best is the share of tasks that at least one of some sampled rollouts solves.
 	Best float64
+	// Failed is how many rollouts came to no end that says something of the policy, and Failure why the first did.
+	Failed  int
+	Failure string
 }
 
 // Gate is what a policy must be able to do, and what it must not yet do. Bounds are inclusive.
@@ -77,8 +91,43 @@ type Gate struct {
 // ErrGate says that training ended without the ability that the gate asks for.
 var ErrGate = errors.New("the policy has not learnt what it should")
 
-// ErrTooLong says that a demonstration shows what no rollout could do for want of tokens.
-var ErrTooLong = errors.New("the demonstration is too long")
+// ErrTooLong says that demonstrations show what no rollout could do for want of tokens. The error is a *TooLongError.
+var ErrTooLong = errors.New("too long for rollouts")
+
+// TooLongError says which demonstrations are too long.
+type TooLongError struct {
+	// Demonstrations of Seen are too long.
+	Demonstrations, Seen int
+	// Tokens is the length of the longest conversation, which is one of the agent's Role; the model holds Context.
+	Tokens, Context int
+	Role            string
+	// Completion is the length of the longest completion, which is one of CompletionRole; rollouts allow MaxCompletion, 0
+	// for any number.
+	Completion, MaxCompletion int
+	CompletionRole            string
+}
+
+func (e *TooLongError) Error() string {
+	text := fmt.Sprintf("%d of %d demonstrations are %v:", e.Demonstrations, e.Seen, ErrTooLong)
+	as := func(role string) string {
+		if role == "" {
+			return ""
+		}
+		return ", as " + role
+	}
+	between := " "
+	if e.Tokens > e.Context {
+		text += fmt.Sprintf(" the longest conversation has %d tokens%s, and the model holds %d", e.Tokens, as(e.Role), e.Context)
+		between = "; "
+	}
+	if e.MaxCompletion > 0 && e.Completion > e.MaxCompletion {
+		text += fmt.Sprintf("%sthe longest completion has %d tokens%s, and rollouts allow %d", between, e.Completion, as(e.CompletionRole), e.MaxCompletion)
+	}
+	return text
+}
+
+// Unwrap is ErrTooLong.
+func (e *TooLongError) Unwrap() error { return ErrTooLong }
 
 // check returns an error that wraps ErrGate and names what is missing.
 func (g Gate) check(r Report) error {
@@ -101,18 +150,20 @@ type Report struct {
 	// Vocabulary and Parameters are the sizes of the tokenizer and the model.
 	Vocabulary, Parameters int
 	Rounds, Steps          int
-	// Conversations were shown, of Tokens tokens, Trained of which were the assistant's.
+	// Conversations were shown, of Tokens tokens, Trained of which were learnt.
 	Conversations, Tokens, Trained int
-	// Loss is the mean negative log-prob of the assistant's tokens over the last tenth of the last round, in nats.
+	// Loss is the mean negative log-prob of the learnt tokens over the last tenth of the last round, in nats.
 	Loss      float64
 	Reachable float64
-	Ability   Ability
+	// Ability is that after the last round that was measured; Measured says whether the last one was.
+	Ability  Ability
+	Measured bool
 }
 
 // Progress is the state of a training after a step.
 type Progress struct {
 	Round, Step int
-	// Loss is the mean negative log-prob of the step's assistant tokens, in nats.
+	// Loss is the mean negative log-prob of the step's learnt tokens, in nats.
 	Loss float64
 	// Measured is set after the last step of a round.
 	Measured *Report

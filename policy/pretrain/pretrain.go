@@ -37,6 +37,9 @@ func Run(ctx context.Context, o Options, progress func(Progress)) (*policy.Snaps
 		trainer:  transformer.NewTrainer(transformer.Init(o.Model, o.Seed), transformer.Options{Workers: o.Workers}),
 		report:   Report{Vocabulary: tok.VocabSize(), Parameters: o.Model.Parameters()},
 	}
+	if err := r.checkLengths(); err != nil {
+		return nil, r.report, err
+	}
 	var stop func()
 	r.next, stop = iter.Pull2(o.Demonstrations)
 	defer stop()
@@ -81,6 +84,7 @@ type run struct {
 	template *chat.Template
 	trainer  *transformer.Trainer
 	next     func() (Demonstration, error, bool)
+	shown    int // demonstrations
 	report   Report
 }
 
@@ -95,7 +99,7 @@ func (r *run) round(ctx context.Context, progress func(Progress)) error {
 		}
 		batch, trained, err := r.batch()
 		if err != nil {
-			return fmt.Errorf("demonstration %d: %w", r.report.Conversations, err)
+			return err
 		}
 		var sum float64
 		err = r.trainer.Accumulate(batch, func(_ int, logProbs, _, grad []float32) {
@@ -137,77 +141,75 @@ func (r *run) batch() (batch []transformer.Sequence, trained int, err error) {
 	for range r.BatchSize {
 		d, err, ok := r.next()
 		if !ok {
-			return nil, 0, errors.New("there are no more")
+			err = errors.New("there are no more")
+		}
+		var shown []transformer.Sequence
+		if err == nil {
+			shown, err = r.sequences(d)
 		}
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, fmt.Errorf("demonstration %d: %w", r.shown, err)
 		}
-		s, err := r.sequence(d)
-		if err != nil {
-			return nil, 0, err
+		r.shown++
+		for _, s := range shown {
+			batch = append(batch, s)
+			trained += len(s.Train)
+			r.report.Conversations++
+			r.report.Tokens += len(s.Tokens)
 		}
-		batch = append(batch, s)
-		trained += len(s.Train)
-		r.report.Conversations++
-		r.report.Tokens += len(s.Tokens)
+	}
+	if trained == 0 {
+		return nil, 0, fmt.Errorf("nothing is learnt from %d demonstrations: no call in them is of a role that is trained", r.BatchSize)
 	}
 	r.report.Trained += trained
 	return batch, trained, nil
 }
 
-// sequence encodes a demonstration that a rollout could do.
-func (r *run) sequence(d Demonstration) (transformer.Sequence, error) {
-	s, longest, err := encode(r.template, d)
-	switch {
-	case err != nil:
-		return s, err
-	case r.MaxCompletion > 0 && longest > r.MaxCompletion:
-		return s, fmt.Errorf("%w: a completion has %d tokens, and rollouts allow %d", ErrTooLong, longest, r.MaxCompletion)
-	case len(s.Tokens) > r.Model.Context:
-		return s, fmt.Errorf("%w: it has %d tokens, and the model holds %d", ErrTooLong, len(s.Tokens), r.Model.Context)
-	}
-	return s, nil
-}
-
 // measure fills in what the gate looks at.
 func (r *run) measure(ctx context.Context, s *policy.Snapshot) (err error) {
 	r.report.Digest = s.Digest()
-	if r.report.Reachable, err = r.reachable(); err != nil {
+	r.report.Measured = false
+	if r.report.Reachable, err = r.reachable(); err != nil || r.report.Reachable < r.Gate.MinReachable {
 		return err
 	}
 	r.report.Ability, err = r.Measure(ctx, s)
+	r.report.Measured = true
 	return err
 }
 
 // reachable is the share of held-out right demonstrations that have at least the gate's probability.
 func (r *run) reachable() (float64, error) {
 	var batch []transformer.Sequence
+	var ends []int // of each demonstration in batch
 	for d, err := range r.Right {
-		if len(batch) == r.HeldOut {
+		if len(ends) == r.HeldOut {
 			break
 		}
 		if err != nil {
 			return 0, err
 		}
-		s, err := r.sequence(d)
+		shown, err := r.sequences(d)
 		if err != nil {
 			return 0, err
 		}
-		batch = append(batch, s)
+		batch = append(batch, shown...)
+		ends = append(ends, len(batch))
 	}
 	out, err := r.trainer.Forward(batch)
 	if err != nil {
 		return 0, err
 	}
-	n := 0
-	for _, logProbs := range out.LogProbs {
+	n, from := 0, 0
+	for _, end := range ends {
 		sum := 0.0
-		for _, l := range logProbs {
-			sum += float64(l)
+		for _, logProbs := range out.LogProbs[from:end] {
+			for _, l := range logProbs {
+				sum += float64(l)
+			}
 		}
-		if sum >= math.Log(r.Gate.ReachableProbability) {
+		if from = end; sum >= math.Log(r.Gate.ReachableProbability) {
 			n++
 		}
 	}
-	return float64(n) / float64(max(len(batch), 1)), nil
+	return float64(n) / float64(max(len(ends), 1)), nil
 }

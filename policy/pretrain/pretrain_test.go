@@ -29,12 +29,12 @@ func echoes(wrong bool) iter.Seq2[Demonstration, error] {
 				answer = "z"
 			}
 			call := chat.ToolCall{ID: "call_0", Name: "echo", Arguments: letter}
-			if !yield(Demonstration{Tools: []chat.Tool{{Name: "echo"}}, Messages: []chat.Message{
+			if !yield(Demonstration{{Tools: []chat.Tool{{Name: "echo"}}, Said: []int{1, 3}, Messages: []chat.Message{
 				{Role: chat.User, Content: "Say " + letter},
 				{Role: chat.Assistant, ToolCalls: []chat.ToolCall{call}},
 				{Role: chat.ToolRole, Content: letter, ToolCallID: "call_0"},
 				{Role: chat.Assistant, Content: answer},
-			}}, nil) {
+			}}}, nil) {
 				return
 			}
 		}
@@ -118,7 +118,7 @@ func rightProbability(t *testing.T, s *policy.Snapshot) float64 {
 	}
 	var batch []transformer.Sequence
 	for d := range echoes(false) {
-		sequence, _, err := encode(template, d)
+		sequence, _, err := encode(template, d[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,17 +187,21 @@ func TestRunEnds(t *testing.T) {
 	}
 	broken := errors.New("engine is gone")
 	o := options()
-	o.RoundSteps = 1
+	o.RoundSteps, o.Gate.MinReachable = 1, 0
 	o.Measure = func(context.Context, *policy.Snapshot) (Ability, error) { return Ability{}, broken }
 	if _, _, err := Run(t.Context(), o, nil); !errors.Is(err, broken) {
 		t.Errorf("Run = %v", err)
 	}
 	o = options()
 	o.Demonstrations = func(yield func(Demonstration, error) bool) {
-		yield(Demonstration{Messages: []chat.Message{{Role: chat.User, Content: "?"}}}, nil)
+		yield(Demonstration{{Messages: []chat.Message{{Role: chat.User, Content: "?"}}}}, nil)
 	}
 	if _, _, err := Run(t.Context(), o, nil); err == nil {
 		t.Error("a demonstration without an assistant's message is accepted")
+	}
+	o.Demonstrations = func(yield func(Demonstration, error) bool) { yield(nil, nil) }
+	if _, _, err := Run(t.Context(), o, nil); err == nil {
+		t.Error("a demonstration without a conversation is accepted")
 	}
 	o.Demonstrations = func(yield func(Demonstration, error) bool) { yield(Demonstration{}, broken) }
 	if _, _, err := Run(t.Context(), o, nil); !errors.Is(err, broken) {
@@ -206,15 +210,91 @@ func TestRunEnds(t *testing.T) {
 }
 
 func TestRunRefusesWhatNoRolloutCouldDo(t *testing.T) {
+	numbers := ""
+	for n := range 99 {
+		numbers += fmt.Sprint(n * n)
+	}
+	long := 0
+	some := func(yield func(Demonstration, error) bool) {
+		for d := range echoes(false) {
+			if long++; long%5 == 0 {
+				d = Demonstration{d[0], {Role: "critic", Said: []int{1}, Messages: []chat.Message{
+					{Role: chat.User, Content: numbers}, {Role: chat.Assistant, Content: "so so"},
+				}}}
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
 	for want, change := range map[string]func(*Options){
-		"a completion has": func(o *Options) { o.MaxCompletion = 2 },
-		"the model holds":  func(o *Options) { o.Model.Context = 8 },
+		"26 of 26 demonstrations are too long for rollouts: the longest completion has 5 tokens, and rollouts allow 2": func(o *Options) { o.MaxCompletion = 2 },
+		"26 of 26 demonstrations are too long for rollouts: the longest conversation has":                              func(o *Options) { o.Model.Context = 8 },
+		"10 of 50 demonstrations are too long for rollouts: the longest conversation has":                              func(o *Options) { o.Demonstrations = some },
+		"tokens, as critic, and the model holds 64":                                                                    func(o *Options) { o.Demonstrations = some },
 	} {
 		o := options()
 		change(&o)
 		if _, _, err := Run(t.Context(), o, nil); !errors.Is(err, ErrTooLong) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Run = %v, want %q", err, want)
 		}
+	}
+}
+
+// Of an agent with several roles the policy learns what it says in those that are taught; the tokenizer reads all.
+func TestOnlyTaughtRolesAreLearnt(t *testing.T) {
+	with := func(critic string, untaught bool) iter.Seq2[Demonstration, error] {
+		return func(yield func(Demonstration, error) bool) {
+			for d := range echoes(false) {
+				d = append(d, Conversation{Role: "critic", Untaught: untaught, Said: []int{1}, Messages: []chat.Message{
+					{Role: chat.User, Content: "Is it good?"}, {Role: chat.Assistant, Content: critic},
+				}})
+				if !yield(d, nil) {
+					return
+				}
+			}
+		}
+	}
+	run := func(shown iter.Seq2[Demonstration, error]) (Report, error) {
+		o := options()
+		o.Demonstrations, o.Right, o.RoundSteps, o.MaxRounds, o.Gate = shown, shown, 5, 1, Gate{MaxSampled: 1, MaxGreedy: 1}
+		_, report, err := Run(t.Context(), o, nil)
+		return report, err
+	}
+	alone, err := run(echoes(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	untaught, err := run(with("yes yes yes", true))
+	if err != nil || untaught.Trained != alone.Trained || untaught.Conversations != 2*alone.Conversations || untaught.Vocabulary == alone.Vocabulary {
+		t.Errorf("%+v, %v, alone %+v", untaught, err, alone)
+	}
+	taught, err := run(with("yes yes yes", false))
+	if err != nil || taught.Trained <= alone.Trained || taught.Vocabulary != untaught.Vocabulary {
+		t.Errorf("%+v, %v, alone %+v", taught, err, alone)
+	}
+	nothing := func(yield func(Demonstration, error) bool) {
+		for d := range with("yes", true) {
+			if !yield(d[1:], nil) {
+				return
+			}
+		}
+	}
+	if _, err := run(nothing); err == nil || !strings.Contains(err.Error(), "no call in them is of a role that is trained") {
+		t.Errorf("%v", err)
+	}
+}
+
+// While too little is within reach no rollout is played.
+func TestRolloutsAreMeasuredOnceItIsOfUse(t *testing.T) {
+	o := options()
+	o.RoundSteps, o.MaxRounds, o.Gate = 2, 2, Gate{MinReachable: 1, ReachableProbability: 0.999, MaxSampled: 1, MaxGreedy: 1}
+	o.Measure = func(context.Context, *policy.Snapshot) (Ability, error) {
+		t.Error("it was measured")
+		return Ability{}, nil
+	}
+	if _, report, err := Run(t.Context(), o, nil); !errors.Is(err, ErrGate) || report.Measured {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 
@@ -228,7 +308,7 @@ func TestEncodeTrainsTheAssistantsTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	for d := range echoes(false) {
-		s, _, err := encode(template, d)
+		s, _, err := encode(template, d[0])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,6 +29,13 @@ type source struct {
 	wrong uint64
 	// maxCalls is how many calls a rollout may have.
 	maxCalls int
+	// agent plays, if it is not nil, instead of the built-in one; teaches says whether the policy learns a role of it.
+	agent   agent.Agent
+	teaches func(role string) bool
+	forms   *forms
+	// played, if it is not nil, is told of each demonstration of the first ones that has been played. It is called by one
+	// goroutine at a time.
+	played func(split string, done, of int)
 }
 
 // draw is what demonstration n shows, and the stream of what else there is to choose.
@@ -88,6 +95,8 @@ func (s source) playFirst(ctx context.Context, first, workers int) ([]ways, erro
 	defer cancel(nil)
 	played := make([]ways, first)
 	var next atomic.Int64
+	var telling sync.Mutex
+	done := 0
 	var playing sync.WaitGroup
 	for range max(1, workers) {
 		playing.Go(func() {
@@ -104,7 +113,13 @@ func (s source) playFirst(ctx context.Context, first, workers int) ([]ways, erro
 				}
 				if err != nil {
 					cancel(err)
+					return
 				}
+				telling.Lock()
+				if done++; s.played != nil {
+					s.played(s.split, done, first)
+				}
+				telling.Unlock()
 			}
 		})
 	}
@@ -131,15 +146,29 @@ func (s source) play(ctx context.Context, task uint64, wrong bool, choices *stre
 	if err != nil {
 		return d, err
 	}
-	if wrong = wrong && len(solution.Habits) > 0; wrong {
-		habit := solution.Habits[choices.below(uint64(len(solution.Habits)))]
+	habit := ""
+	if wrong && len(solution.Habits) > 0 {
+		habit = solution.Habits[choices.below(uint64(len(solution.Habits)))]
+		defer func() {
+			if err != nil {
+				err = fmt.Errorf("habit %q: %w", habit, err)
+			}
+		}()
+	}
+	if s.agent != nil {
+		return s.record(ctx, episode, habit)
+	}
+	if solution.Unsolved {
+		return d, ErrUnsolved
+	}
+	if habit != "" {
 		if solution, err = env.Solve(ctx, episode, habit); err != nil {
-			return d, fmt.Errorf("habit %q: %w", habit, err)
+			return d, err
 		}
 	}
 	m := s.environment.Manifest()
 	d, err = demonstrate(ctx, episode, m.Agents[0], solution, s.maxCalls)
-	if err != nil || wrong {
+	if err != nil || habit != "" {
 		return d, err
 	}
 	score, err := episode.Score(ctx, solution.Answer)
@@ -149,21 +178,30 @@ func (s source) play(ctx context.Context, task uint64, wrong bool, choices *stre
 	return d, err
 }
 
-// ErrTooManyCalls says that a solution has more calls than rollouts allow.
+// ErrUnsolved says that an environment has solutions for agent programs alone.
+var ErrUnsolved = errors.New("the environment says how an agent program's calls are answered, and nothing of the built-in agent's: name the program with --agent")
+
+// ErrTooManyCalls says that a solution has more calls than rollouts allow, or that an agent makes more.
 var ErrTooManyCalls = errors.New("the solution has more calls than a rollout may have")
 
 // demonstrate plays a solution in an episode by the built-in agent, and returns the conversation.
 func demonstrate(ctx context.Context, e env.Episode, role string, solution env.Solution, maxCalls int) (pretrain.Demonstration, error) {
 	if n := len(solution.Calls) + 1; n > maxCalls {
-		return pretrain.Demonstration{}, fmt.Errorf("%w: %d, and %d are allowed", ErrTooManyCalls, n, maxCalls)
+		return nil, fmt.Errorf("%w: %d, and %d are allowed", ErrTooManyCalls, n, maxCalls)
 	}
 	s := script{solution: solution}
 	result, err := agent.ToolLoop{Role: role}.Run(ctx, &s, e)
 	if err != nil {
-		return pretrain.Demonstration{}, err
+		return nil, err
 	}
 	answer := chat.Message{Role: chat.Assistant, Content: result.Answer}
-	return pretrain.Demonstration{Messages: append(slices.Clip(s.last.Messages), answer), Tools: s.last.Tools}, nil
+	c := pretrain.Conversation{Role: role, Messages: append(slices.Clip(s.last.Messages), answer), Tools: s.last.Tools}
+	for i := len(e.Messages()); i < len(c.Messages); i++ {
+		if c.Messages[i].Role == chat.Assistant {
+			c.Said = append(c.Said, i)
+		}
+	}
+	return pretrain.Demonstration{c}, nil
 }
 
 // script is the agent.LLM that does what a solution says. Its calls begin one after the other.

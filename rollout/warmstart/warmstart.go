@@ -1,16 +1,21 @@
 package warmstart
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/embedded"
 	"github.com/lightswarm/lightswarm/policy/pretrain"
 	"github.com/lightswarm/lightswarm/policy/transformer"
 	"github.com/lightswarm/lightswarm/rollout"
+	"github.com/lightswarm/lightswarm/rollout/agent"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
 	"github.com/lightswarm/lightswarm/wire"
@@ -34,8 +39,16 @@ func Rules() wire.RolloutRules {
 
 // Options say for what a policy is made. Environment is required.
 type Options struct {
-	// Environment is what is demonstrated. It has the splits train and validation, and its episodes are solvers.
+	// Environment is what is demonstrated. It has the splits train and validation, and its episodes are solvers, with an
+	// Agent repliers too.
 	Environment env.Environment
+	// Agent is what will play the rollouts; nil is the built-in agent. Its calls are what the policy learns.
+	Agent agent.Agent
+	// Playing is how many of the agent's rollouts are played at once to measure a policy; 0 means 32.
+	Playing int
+	// Roles are the agents whose calls the policy learns to answer; nil means those that the manifest says are trained. The
+	// policy answers the calls of all roles, also of those that it has not learnt.
+	Roles []string
 	// Seed decides the fresh weights and the demonstrations.
 	Seed uint64
 	// Size is Small if it is empty.
@@ -45,6 +58,9 @@ type Options struct {
 	Rules *wire.RolloutRules
 	// Workers is how many goroutines work; it changes no result. 0 means as many as there are processors.
 	Workers int
+	// Played, if it is not nil, is told how many tasks of a split have been played for demonstrations. It is called by one
+	// goroutine at a time.
+	Played func(split string, done, of int)
 }
 
 const (
@@ -56,6 +72,8 @@ const (
 	measuredSamples = 16
 	// habitProbes is how many tasks are asked whether there is a habit.
 	habitProbes = 8
+	// defaultPlaying is how many rollouts of an agent program run at once, unless Options say.
+	defaultPlaying = 32
 )
 
 // Recipe returns how a policy for an environment is made. That of calc and size Small makes the built-in policy, from
@@ -74,11 +92,22 @@ func Recipe(ctx context.Context, o Options) (pretrain.Options, error) {
 			return pretrain.Options{}, fmt.Errorf("environment %s has no tasks of split %s: policies are trained on %s and measured on %s", m.Name, split, wire.SplitTrain, wire.SplitValidation)
 		}
 	}
+	teaches, err := o.teaches()
+	if err != nil {
+		return pretrain.Options{}, err
+	}
 	habit, err := o.habit(ctx)
 	if err != nil {
 		return pretrain.Options{}, err
 	}
-	shown := source{environment: o.Environment, split: wire.SplitTrain, purpose: "demonstration", seed: o.Seed, maxCalls: int(o.Rules.MaxCalls)}
+	forms, err := newForms()
+	if err != nil {
+		return pretrain.Options{}, err
+	}
+	shown := source{
+		environment: o.Environment, split: wire.SplitTrain, purpose: "demonstration", seed: o.Seed, maxCalls: int(o.Rules.MaxCalls),
+		agent: o.Agent, teaches: teaches, forms: forms, played: o.Played,
+	}
 	right := shown
 	right.split, right.purpose = wire.SplitValidation, "right demonstration"
 	if habit {
@@ -90,7 +119,7 @@ func Recipe(ctx context.Context, o Options) (pretrain.Options, error) {
 	if err := shape(&r, o.Size); err != nil {
 		return pretrain.Options{}, err
 	}
-	if _, ok := o.Environment.(calc.Environment); ok && o.Size != Mid {
+	if _, ok := o.Environment.(calc.Environment); ok && o.Size != Mid && o.Agent == nil {
 		base(&r)
 		r.Demonstrations, r.Right = shown.all(ctx), right.all(ctx)
 		return r, nil
@@ -136,6 +165,27 @@ func base(r *pretrain.Options) {
 	r.LearningRate = 1.5e-3
 }
 
+// ErrRole says that Options.Roles has one that is no agent of the environment.
+var ErrRole = errors.New("the environment has no agent")
+
+// teaches is which roles the policy learns.
+func (o Options) teaches() (func(role string) bool, error) {
+	m := o.Environment.Manifest()
+	roles := o.Roles
+	if len(roles) == 0 {
+		roles = m.TrainedAgents
+	}
+	if len(roles) == 0 { // the manifest's way of saying all
+		roles = m.Agents
+	}
+	for _, role := range roles {
+		if !slices.Contains(m.Agents, role) {
+			return nil, fmt.Errorf("%w %q; it has %s", ErrRole, role, strings.Join(m.Agents, ", "))
+		}
+	}
+	return func(role string) bool { return slices.Contains(roles, role) }, nil
+}
+
 // habit says whether the environment names wrong habits.
 func (o Options) habit(ctx context.Context) (named bool, err error) {
 	for task := range min(habitProbes, o.Environment.Manifest().Tasks(wire.SplitTrain)) {
@@ -168,16 +218,33 @@ func (o Options) measure(ctx context.Context, s *policy.Snapshot) (pretrain.Abil
 	if err != nil {
 		return pretrain.Ability{}, err
 	}
-	tasks := min(measuredTasks, o.Environment.Manifest().Tasks(wire.SplitValidation))
-	sampled, err := rollout.Measure(ctx, o.Environment, p, *o.Rules, wire.SplitValidation, tasks, measuredSamples, 0)
+	var ability pretrain.Ability
+	var failing sync.Mutex
+	n := rollout.Network{Agent: o.Agent, Failed: func(outcome bundle.OutcomeKind, cause error) {
+		failing.Lock()
+		defer failing.Unlock()
+		if ability.Failed++; ability.Failed == 1 {
+			ability.Failure = fmt.Sprintf("%s: %v", outcome, cause)
+		}
+	}}
+	if o.Agent != nil {
+		n.MaxConcurrent, n.Timeout = cmp.Or(o.Playing, defaultPlaying), playTime
+	}
+	play := func(rules wire.RolloutRules, samples int) (rollout.Measurement, error) {
+		n.Charter = &wire.Charter{Rollout: rules}
+		tasks := min(measuredTasks, o.Environment.Manifest().Tasks(wire.SplitValidation))
+		return n.Measure(ctx, o.Environment, p, wire.SplitValidation, tasks, samples, 0)
+	}
+	sampled, err := play(*o.Rules, measuredSamples)
 	if err != nil {
 		return pretrain.Ability{}, fmt.Errorf("sampled: %w", err)
 	}
 	rules := *o.Rules
 	rules.Sampling = wire.Sampling{}
-	greedy, err := rollout.Measure(ctx, o.Environment, p, rules, wire.SplitValidation, tasks, 1, 0)
+	greedy, err := play(rules, 1)
 	if err != nil {
 		return pretrain.Ability{}, fmt.Errorf("greedy: %w", err)
 	}
-	return pretrain.Ability{Sampled: sampled.Solved(), Best: sampled.Best(), Greedy: greedy.Solved()}, nil
+	ability.Sampled, ability.Best, ability.Greedy = sampled.Solved(), sampled.Best(), greedy.Solved()
+	return ability, nil
 }

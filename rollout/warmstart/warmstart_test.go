@@ -54,7 +54,7 @@ func TestBaseRecipeIsUnchanged(t *testing.T) {
 	} {
 		h := sha256.New()
 		for _, d := range first(t, c.shown, 3000) {
-			fmt.Fprintf(h, "%q %q\n", d.Messages, d.Tools)
+			fmt.Fprintf(h, "%q %q\n", d[0].Messages, d[0].Tools)
 		}
 		if got := fmt.Sprintf("%x", h.Sum(nil)); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -144,6 +144,7 @@ func TestAnyEnvironmentIsDemonstrated(t *testing.T) {
 		shown := first(t, o.Demonstrations, 6000)
 		said := map[string]int{}
 		for n, d := range shown {
+			d := d[0]
 			answer := d.Messages[len(d.Messages)-1].Content
 			said[answer]++
 			var task int
@@ -161,7 +162,7 @@ func TestAnyEnvironmentIsDemonstrated(t *testing.T) {
 			t.Errorf("with habits %v, %+v", said, o.Gate)
 		}
 		for _, d := range first(t, o.Right, 300) {
-			if d.Messages[len(d.Messages)-1].Content != "open" {
+			if d[0].Messages[len(d[0].Messages)-1].Content != "open" {
 				t.Errorf("not right: %+v", d)
 			}
 		}
@@ -225,9 +226,9 @@ func TestPromptsAreThoseOfRollouts(t *testing.T) {
 	for _, e := range []env.Environment{calc.New(), door{}} {
 		learnt := &repeater{completions: make(map[string][]int32), digest: s.Digest()}
 		for _, d := range first(t, recipe(t, warmstart.Options{Environment: e, Seed: 1}).Right, 200) {
-			for i, m := range d.Messages {
+			for i, m := range d[0].Messages {
 				if m.Role == chat.Assistant {
-					prompt, err := template.Render(d.Messages[:i], d.Tools)
+					prompt, err := template.Render(d[0].Messages[:i], d[0].Tools)
 					if err != nil {
 						t.Fatal(err)
 					}
