@@ -51,7 +51,7 @@ func (s source) all(ctx context.Context) iter.Seq2[pretrain.Demonstration, error
 	return func(yield func(pretrain.Demonstration, error) bool) {
 		for n := uint64(0); ; n++ {
 			task, wrong, choices := s.draw(n)
-			d, err := s.play(ctx, task, wrong, choices)
+			d, err := s.play(ctx, task, choosing(wrong, choices))
 			if !yield(d, err) || err != nil {
 				return
 			}
@@ -59,26 +59,45 @@ func (s source) all(ctx context.Context) iter.Seq2[pretrain.Demonstration, error
 	}
 }
 
-// few is an endless sequence over the tasks of the first demonstrations alone: all of them in order, and then draws from
-// them. Whether a habit is shown is drawn each time, so that no task stands for either way. They are played once, a number
-// of them at a time, when the first is wanted.
+// choosing is how a demonstration's habit is chosen, if a wrong one is wanted.
+func choosing(wrong bool, choices *stream) func(habits []string) string {
+	return func(habits []string) string {
+		if !wrong || len(habits) == 0 {
+			return ""
+		}
+		return habits[choices.below(uint64(len(habits)))]
+	}
+}
+
+// few is an endless sequence over few tasks: those of the first demonstrations, all of them in order and then draws from
+// them, or all tasks of a split that has no more. Whether a habit is shown is drawn each time, so that no task stands for
+// either way. Tasks are played once, a number of them at a time, when the first demonstration is wanted.
 func (s source) few(ctx context.Context, first, workers int) iter.Seq2[pretrain.Demonstration, error] {
-	play := sync.OnceValues(func() ([]ways, error) { return s.playFirst(ctx, first, workers) })
+	every := s.environment.Manifest().Tasks(s.split) <= uint64(first)
+	play := sync.OnceValues(func() ([]ways, error) {
+		if every {
+			return s.playTasks(ctx, int(s.environment.Manifest().Tasks(s.split)), workers, s.everyWay)
+		}
+		return s.playTasks(ctx, first, workers, s.drawnWays)
+	})
 	return func(yield func(pretrain.Demonstration, error) bool) {
 		played, err := play()
 		if err != nil {
-			yield(pretrain.Demonstration{}, err)
+			yield(nil, err)
 			return
 		}
 		for n := uint64(0); ; n++ {
-			i := n
-			_, wrong, choices := s.draw(n)
-			if n >= uint64(first) {
+			i, wrong, choices := s.draw(n)
+			switch {
+			case every:
+			case n < uint64(first):
+				i = n
+			default:
 				i = choices.below(uint64(first))
 			}
 			d := played[i].right
-			if wrong {
-				d = played[i].wrong
+			if shown := played[i].wrong; wrong && len(shown) > 0 {
+				d = shown[choices.below(uint64(len(shown)))]
 			}
 			if !yield(d, nil) {
 				return
@@ -88,12 +107,46 @@ func (s source) few(ctx context.Context, first, workers int) iter.Seq2[pretrain.
 }
 
 // ways are what can be shown of one task; wrong is empty if nothing wrong ever is.
-type ways struct{ right, wrong pretrain.Demonstration }
+type ways struct {
+	right pretrain.Demonstration
+	wrong []pretrain.Demonstration
+}
 
-func (s source) playFirst(ctx context.Context, first, workers int) ([]ways, error) {
+// drawnWays plays the task of demonstration n, by one of its habits too.
+func (s source) drawnWays(ctx context.Context, n int) (w ways, err error) {
+	task, _, choices := s.draw(uint64(n))
+	named := false
+	w.right, err = s.play(ctx, task, func(habits []string) string {
+		named = len(habits) > 0
+		return ""
+	})
+	if err == nil && s.wrong > 0 && named {
+		w.wrong = make([]pretrain.Demonstration, 1)
+		w.wrong[0], err = s.play(ctx, task, choosing(true, choices))
+	}
+	return w, err
+}
+
+// everyWay plays a task, and by each of its habits.
+func (s source) everyWay(ctx context.Context, task int) (w ways, err error) {
+	var habits []string
+	w.right, err = s.play(ctx, uint64(task), func(names []string) string {
+		habits = names
+		return ""
+	})
+	for i := 0; err == nil && s.wrong > 0 && i < len(habits); i++ {
+		var d pretrain.Demonstration
+		d, err = s.play(ctx, uint64(task), func([]string) string { return habits[i] })
+		w.wrong = append(w.wrong, d)
+	}
+	return w, err
+}
+
+// playTasks plays n tasks.
+func (s source) playTasks(ctx context.Context, n, workers int, play func(context.Context, int) (ways, error)) ([]ways, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	played := make([]ways, first)
+	played := make([]ways, n)
 	var next atomic.Int64
 	var telling sync.Mutex
 	done := 0
@@ -101,23 +154,18 @@ func (s source) playFirst(ctx context.Context, first, workers int) ([]ways, erro
 	for range max(1, workers) {
 		playing.Go(func() {
 			for ctx.Err() == nil {
-				n := int(next.Add(1) - 1)
-				if n >= first {
+				i := int(next.Add(1) - 1)
+				if i >= n {
 					return
 				}
-				task, _, choices := s.draw(uint64(n))
 				var err error
-				played[n].right, err = s.play(ctx, task, false, choices)
-				if err == nil && s.wrong > 0 {
-					played[n].wrong, err = s.play(ctx, task, true, choices)
-				}
-				if err != nil {
+				if played[i], err = play(ctx, i); err != nil {
 					cancel(err)
 					return
 				}
 				telling.Lock()
 				if done++; s.played != nil {
-					s.played(s.split, done, first)
+					s.played(s.split, done, n)
 				}
 				telling.Unlock()
 			}
@@ -130,8 +178,8 @@ func (s source) playFirst(ctx context.Context, first, workers int) ([]ways, erro
 	return played, nil
 }
 
-// play makes the demonstration of a task: of a habit, if it has one and a wrong one is wanted, else of its solution.
-func (s source) play(ctx context.Context, task uint64, wrong bool, choices *stream) (d pretrain.Demonstration, err error) {
+// play makes the demonstration of a task: of the habit that is chosen among its own, of its solution if that is none.
+func (s source) play(ctx context.Context, task uint64, choose func(habits []string) string) (d pretrain.Demonstration, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("demonstrate task %d of %s: %w", task, s.split, err)
@@ -146,9 +194,8 @@ func (s source) play(ctx context.Context, task uint64, wrong bool, choices *stre
 	if err != nil {
 		return d, err
 	}
-	habit := ""
-	if wrong && len(solution.Habits) > 0 {
-		habit = solution.Habits[choices.below(uint64(len(solution.Habits)))]
+	habit := choose(solution.Habits)
+	if habit != "" {
 		defer func() {
 			if err != nil {
 				err = fmt.Errorf("habit %q: %w", habit, err)
