@@ -13,8 +13,9 @@
 //
 // Check tests these promises with an oracle and a null player.
 //
-// An episode may say how its task is solved (Solver), and how it would be done by a wrong habit (Habitual). Nobody asks
-// that in a rollout: it is for checks, and for demonstrations from which a first policy learns.
+// An episode may say how its task is solved (Solver), and how it would be done by a wrong habit (Habitual), or what a policy
+// should answer to each call of whatever agent (Replier). Nobody asks that in a rollout: it is for checks, and for
+// demonstrations from which a first policy learns.
 //
 // # Packages
 //
