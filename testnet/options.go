@@ -35,6 +35,9 @@ type Options struct {
 	// GroupSize is how many rollouts of one task are compared, EvaluationTasks how many held-out tasks measure a version;
 	// 0 leaves it to node.DefaultFounding. A task on which an agent spends long wants fewer of both.
 	GroupSize, EvaluationTasks uint32
+	// MaxCalls is how many calls a rollout may have, MaxCompletionTokens how many tokens a completion; 0 leaves it to
+	// node.DefaultFounding.
+	MaxCalls, MaxCompletionTokens uint32
 	// Timeout ends the run; 0 sets no limit.
 	Timeout time.Duration
 	// Processes makes every node a process of the program Binary. Otherwise all share this process.
@@ -116,6 +119,12 @@ func (o *Options) Validate() error {
 	if n := f.Rollout.GroupSize; n < 2 || n > wire.MaxRolloutsPerBundle {
 		return wrong("group-size", "%d rollouts: use 2 to %d, or 0 for the usual", n, wire.MaxRolloutsPerBundle)
 	}
+	if n := f.Rollout.MaxCalls; n > wire.MaxCallsPerRollout {
+		return wrong("max-calls", "%d calls: use at most %d, or 0 for the usual", n, wire.MaxCallsPerRollout)
+	}
+	if n := f.Rollout.MaxCompletionTokens; n > wire.MaxTokensPerCall {
+		return wrong("max-completion-tokens", "%d tokens: use at most %d, or 0 for the usual", n, wire.MaxTokensPerCall)
+	}
 	if held := f.Environments[0].ValidationTasks; uint64(f.Evaluation.Tasks) > held {
 		return wrong("evaluation-tasks", "%d: the environment holds out %d", f.Evaluation.Tasks, held)
 	}
@@ -147,6 +156,12 @@ func (o *Options) founding() (node.Founding, error) {
 	}
 	if o.EvaluationTasks > 0 {
 		f.Evaluation.Tasks = o.EvaluationTasks
+	}
+	if o.MaxCalls > 0 {
+		f.Rollout.MaxCalls = o.MaxCalls
+	}
+	if o.MaxCompletionTokens > 0 {
+		f.Rollout.MaxCompletionTokens = o.MaxCompletionTokens
 	}
 	return f, nil
 }

@@ -32,6 +32,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"env: ":                               func(o *Options) { o.Environment = "foo" },
 		"group-size: 1 rollouts":              func(o *Options) { o.GroupSize = 1 },
 		"evaluation-tasks: 100000: ":          func(o *Options) { o.EvaluationTasks = 100000 },
+		"max-calls: 1000000 calls":            func(o *Options) { o.MaxCalls = 1000000 },
+		"max-completion-tokens: 1000000 ":     func(o *Options) { o.MaxCompletionTokens = 1000000 },
 		"timeout: -1ns":                       func(o *Options) { o.Timeout = -1 },
 		"dir: ":                               func(o *Options) { o.Dir = "" },
 		"policy: read policy from nowhere":    func(o *Options) { o.Policy = "nowhere" },

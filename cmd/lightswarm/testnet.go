@@ -107,6 +107,8 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
 	f.StringVar(&o.Policy, "policy", "", "folder of the first policy (default the built-in one)")
 	f.Uint32Var(&o.GroupSize, "group-size", 0, "rollouts of one task that are compared; 0 is 8")
 	f.Uint32Var(&o.EvaluationTasks, "evaluation-tasks", 0, "held-out tasks that measure a release; 0 is 256")
+	f.Uint32Var(&o.MaxCalls, "max-calls", 0, "calls of one rollout; 0 is 4")
+	f.Uint32Var(&o.MaxCompletionTokens, "max-completion-tokens", 0, "tokens of one completion; 0 is 48")
 	f.Float64Var(&target, "target", target, "share of held-out tasks, 0 to 1, that ends the run when --hold evaluations in a row reach it; 0 is none: --steps, --timeout or an interrupt ends the run")
 	f.IntVar(&hold, "hold", hold, "evaluations in a row that must reach --target")
 	f.IntVar(&steps, "steps", steps, "last version to train; 0 is no limit")
