@@ -19,6 +19,7 @@ import (
 	"github.com/lightswarm/lightswarm/policy/pretrain"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
+	"github.com/lightswarm/lightswarm/rollout/env/protocol"
 	"github.com/lightswarm/lightswarm/rollout/warmstart"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -58,36 +59,38 @@ uses the tools and can solve nearly all held-out tasks. If the environment names
 one: the policy then prefers that, and reinforcement learning has something to change. The prompts that it learns from are
 those of rollouts by the built-in agent.
 
-With --agent the policy is for that program (docs/agents.md), which has prompts, tools and roles of its own: the program plays
-the tasks, the environment says what an ideal model answers to each of its calls (reply, docs/environments.md), and the
-policy learns to answer so. It is measured with the same program.
+With --agent the policy is for that program, which has prompts, tools and roles of its own: the program plays the tasks, the
+environment says what an ideal model answers to each of its calls, and the policy learns to answer so, from the very
+prompts that rollouts have. The program then plays the held-out tasks too. See docs/environments.md.
 
-The result follows from the environment, the size, the limits and the seed, to the bit, on every machine, and from the agent
-if that always does the same. For calc, size
-small and seed 1 it is the built-in policy, and takes about four minutes of one processor. If the policy has not learnt
-enough after ten rounds of training (four for the built-in policy's recipe), the exit code is 1 and nothing is written.`,
+The result follows from the environment, the agent, the size, the limits and the seed, to the bit, on every machine, if the
+agent always does the same. For calc, the built-in agent, size small and seed 1 it is the built-in policy, and takes about
+four minutes of one processor. If the policy has not learnt enough after ten rounds of training (four for the built-in
+policy's recipe), the exit code is 1 and nothing is written.`,
 		Example: `  lightswarm policy pretrain --seed 2 --out ./policy2
   lightswarm policy pretrain --env ./letters --out ./letters-policy
   lightswarm policy pretrain --env letters-0.1.0.lsenv --size mid --max-calls 8 --out ./letters-policy
   lightswarm policy pretrain --env ./letters --agent "python3 agent.py" --agent-preload openai --out ./letters-policy`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			o.Size = warmstart.Size(size)
-			switch {
-			case o.Size != warmstart.Small && o.Size != warmstart.Mid:
-				return usage(fmt.Errorf("--size %q: use %s or %s", size, warmstart.Small, warmstart.Mid))
-			case rules.MaxCalls == 0 || rules.MaxCompletionTokens == 0:
-				return usage(errors.New("--max-calls and --max-completion-tokens must be 1 or more"))
-			}
-			if err := checkOut(out); err != nil {
-				return err
-			}
 			loaded, err := config.Merge(settings, config.Sources{Environ: os.Environ(), Flags: cmd.Flags()})
 			if err == nil {
 				err = loaded.Validate()
 			}
 			if err != nil {
 				return usage(err)
+			}
+			o.Size = warmstart.Size(size)
+			switch {
+			case o.Size != warmstart.Small && o.Size != warmstart.Mid:
+				return usage(fmt.Errorf("--size %q: use %s or %s", size, warmstart.Small, warmstart.Mid))
+			case len(o.Roles) > 0 && len(loaded.Rollout.Agent.Command) == 0:
+				return usage(errors.New("--roles: the built-in agent has one role; name an agent program with --agent"))
+			case rules.MaxCalls == 0 || rules.MaxCompletionTokens == 0:
+				return usage(errors.New("--max-calls and --max-completion-tokens must be 1 or more"))
+			}
+			if err := checkOut(out); err != nil {
+				return err
 			}
 			progress := playing{to: p.err, started: time.Now()}
 			a, err := findEnvironment(cmd.Context(), environment)
@@ -103,9 +106,9 @@ enough after ten rounds of training (four for the built-in policy's recipe), the
 				o.Roles = m.Agents
 			}
 			if c := loaded.Rollout.Agent; len(c.Command) > 0 {
-				program, err := p.openAgent(cmd.Context(), c, m.Agents)
-				if err != nil {
-					return err
+				program, failed := p.openAgent(cmd.Context(), c, m.Agents)
+				if failed != nil {
+					return failed
 				}
 				defer func() { err = errors.Join(err, program.Close()) }()
 				o.Agent, o.Playing = program, c.Processes
@@ -114,11 +117,11 @@ enough after ten rounds of training (four for the built-in policy's recipe), the
 			o.Rules, o.Played = &rules, progress.played
 			recipe, err := warmstart.Recipe(cmd.Context(), o)
 			if err != nil {
-				return explainRoles(err)
+				return explainPretrain(err, o.Size)
 			}
 			s, report, err := pretrain.Run(cmd.Context(), recipe, progress.trained)
 			if err != nil {
-				return explainLengths(err, o.Size)
+				return explainPretrain(err, o.Size)
 			}
 			if err := s.WriteDir(out); err != nil {
 				return err
@@ -140,8 +143,8 @@ enough after ten rounds of training (four for the built-in policy's recipe), the
 	f := c.Flags()
 	f.StringVar(&environment, "env", calc.Name, "environment whose solutions are learnt: a folder, a package file or a built-in one's name")
 	f.StringVar(&size, "size", string(warmstart.Small), "size of the model, small or mid: about 0.2 or 1 million weights")
-	f.Uint32Var(&rules.MaxCalls, "max-calls", rules.MaxCalls, "calls of one rollout, as in network create")
-	f.Uint32Var(&rules.MaxCompletionTokens, "max-completion-tokens", rules.MaxCompletionTokens, "tokens of one completion, as in network create")
+	f.Uint32Var(&rules.MaxCalls, "max-calls", rules.MaxCalls, "calls of one rollout, as in network create and testnet")
+	f.Uint32Var(&rules.MaxCompletionTokens, "max-completion-tokens", rules.MaxCompletionTokens, "tokens of one completion, as in network create and testnet")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the fresh weights and the demonstrations")
 	f.StringVar(&out, "out", "", "folder for the policy; it must not exist, or be empty")
 	f.IntVar(&o.Workers, "workers", runtime.GOMAXPROCS(0), "goroutines that train; changes no result")
@@ -183,29 +186,29 @@ func (p *program) warnUntaught(m wire.EnvironmentManifest, taught []string) {
 	}
 }
 
-// explainRoles says which flag names a role that there is not.
-func explainRoles(err error) error {
-	if errors.Is(err, warmstart.ErrRole) {
-		return usage(fmt.Errorf("--roles: %w", err))
-	}
-	return err
-}
-
-// explainLengths says what to do about demonstrations that are too long.
-func explainLengths(err error, size warmstart.Size) error {
+// explainPretrain says what to do about a policy that could not be made.
+func explainPretrain(err error, size warmstart.Size) error {
 	var long *pretrain.TooLongError
-	if !errors.As(err, &long) {
+	var failed *protocol.Failure
+	switch {
+	case errors.Is(err, warmstart.ErrRole):
+		return usage(fmt.Errorf("--roles: %w", err))
+	case errors.Is(err, warmstart.ErrTooManyCalls):
+		return fmt.Errorf("%w. Allow more with --max-calls, here and where the network is founded", err)
+	case errors.As(err, &failed) && failed.Reason == protocol.ReasonReported, errors.Is(err, env.ErrNoReplies):
+		return fmt.Errorf("%w. With --agent an environment has to answer solve and reply: see docs/environments.md", err)
+	case !errors.As(err, &long):
 		return err
 	}
 	if long.Tokens > long.Context {
+		advice := "Shorten the agent's prompts and the tools' results"
 		if size == warmstart.Small {
-			err = fmt.Errorf("%w. Shorten the agent's prompts and the tools' results, or use --size %s, which holds more", err, warmstart.Mid)
-		} else {
-			err = fmt.Errorf("%w. Shorten the agent's prompts and the tools' results", err)
+			advice += ", or use --size mid, which holds more"
 		}
+		err = fmt.Errorf("%w. %s", err, advice)
 	}
 	if long.MaxCompletion > 0 && long.Completion > long.MaxCompletion {
-		err = fmt.Errorf("%w. Allow more with --max-completion-tokens, here and in network create", err)
+		err = fmt.Errorf("%w. Allow more with --max-completion-tokens, here and where the network is founded", err)
 	}
 	return err
 }
