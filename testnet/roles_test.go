@@ -83,7 +83,7 @@ var duetAgent = programs.Command{
 	Preload: []string{"json", "urllib.request"},
 }
 
-// duetPolicy learns what the writer says, for some seconds.
+// duetPolicy learns what both roles say, for some seconds.
 func duetPolicy(t *testing.T) (*policy.Snapshot, pretrain.Options) {
 	t.Helper()
 	g, err := gateway.Serve(gateway.Options{})
@@ -119,8 +119,8 @@ func duetPolicy(t *testing.T) (*policy.Snapshot, pretrain.Options) {
 	return s, o
 }
 
-// A policy that was made for an agent of two roles trains in a network with it: both roles' calls are recorded by their
-// names, and only what the trained one says is learnt, first and last.
+// A policy that was made for an agent of two roles knows both, and trains in a network with it: both roles' calls are
+// recorded by their names, and a step is made of the trained one's.
 func TestAnAgentOfTwoRoles(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestAnAgentOfTwoRoles(t *testing.T) {
 			t.Fatal(err)
 		}
 		critic, writer := probability(t, s, d[0]), probability(t, s, d[1])
-		if d[0].Role != "critic" || d[1].Role != "writer" || critic > 0.01 || writer < 0.1 {
+		if d[0].Role != "critic" || d[1].Role != "writer" || critic < 0.9 || writer < 0.1 {
 			t.Errorf("the %s's answer has the probability %v, the %s's %v", d[0].Role, critic, d[1].Role, writer)
 		}
 		break

@@ -102,9 +102,6 @@ policy's recipe), the exit code is 1 and nothing is written.`,
 			}
 			defer func() { err = errors.Join(err, env.Close(o.Environment)) }()
 			m := a.Manifest()
-			if len(o.Roles) == 1 && o.Roles[0] == allRoles {
-				o.Roles = m.Agents
-			}
 			if c := loaded.Rollout.Agent; len(c.Command) > 0 {
 				program, failed := p.openAgent(cmd.Context(), c, m.Agents)
 				if failed != nil {
@@ -148,13 +145,10 @@ policy's recipe), the exit code is 1 and nothing is written.`,
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the fresh weights and the demonstrations")
 	f.StringVar(&out, "out", "", "folder for the policy; it must not exist, or be empty")
 	f.IntVar(&o.Workers, "workers", runtime.GOMAXPROCS(0), "goroutines that train; changes no result")
-	f.StringSliceVar(&o.Roles, "roles", nil, "agents whose calls are learnt, or all (default those that the environment has trained)")
+	f.StringSliceVar(&o.Roles, "roles", nil, "agents whose calls are learnt (default all)")
 	config.AddFlags(f, agentSettings...)
 	return c
 }
-
-// allRoles is the value of --roles that stands for all agents.
-const allRoles = "all"
 
 // openAgent makes the program ready that plays the tasks.
 func (p *program) openAgent(ctx context.Context, c config.Agent, roles []string) (*node.Program, error) {
@@ -171,9 +165,6 @@ func (p *program) openAgent(ctx context.Context, c config.Agent, roles []string)
 
 // warnUntaught says which roles the policy does not learn to answer.
 func (p *program) warnUntaught(m wire.EnvironmentManifest, taught []string) {
-	if len(taught) == 0 {
-		taught = m.TrainedAgents
-	}
 	var untaught []string
 	for _, role := range m.Agents {
 		if len(taught) > 0 && !slices.Contains(taught, role) {
@@ -181,8 +172,8 @@ func (p *program) warnUntaught(m wire.EnvironmentManifest, taught []string) {
 		}
 	}
 	if len(untaught) > 0 {
-		fmt.Fprintf(p.err, "lightswarm: the policy will answer calls as %s too, and does not learn how, because no rollout trains them; to teach it, give --roles %s\n",
-			strings.Join(untaught, ", "), allRoles)
+		fmt.Fprintf(p.err, "lightswarm: the policy will answer calls as %s too, and does not learn how: name it in --roles, or leave --roles out\n",
+			strings.Join(untaught, ", "))
 	}
 }
 

@@ -122,21 +122,22 @@ func program(t *testing.T) agent.Agent {
 }
 
 // What is learnt of a program are the calls of all its roles, by the prompts that the gateway makes of them. Of a role that
-// is not trained they are known, and not taught.
+// is left out they are known, and not taught.
 func TestAgentProgramsAreDemonstrated(t *testing.T) {
 	player := program(t)
-	o := recipe(t, warmstart.Options{Environment: shouts{habits: []string{"meek"}}, Agent: player, Seed: 3, Workers: 3})
+	writer := []string{"writer"}
+	o := recipe(t, warmstart.Options{Environment: shouts{habits: []string{"meek"}}, Agent: player, Roles: writer, Seed: 3, Workers: 3})
 	shown, said := first(t, o.Demonstrations, 3000), map[string]int{}
 	for _, d := range shown {
-		writer := d[1]
-		answer := writer.Messages[len(writer.Messages)-1].Content
-		word := writer.Messages[1].Content
+		wrote := d[1]
+		answer := wrote.Messages[len(wrote.Messages)-1].Content
+		word := wrote.Messages[1].Content
 		said[answer]++
 		want := pretrain.Demonstration{
 			{Role: "critic", Said: []int{1}, Untaught: true, Messages: []chat.Message{
 				{Role: chat.User, Content: fmt.Sprintf("Is %s good for %s?", answer, word)}, says(`{"good":true}`),
 			}},
-			{Role: "writer", Said: []int{2, 4}, Tools: writer.Tools, Messages: []chat.Message{
+			{Role: "writer", Said: []int{2, 4}, Tools: wrote.Tools, Messages: []chat.Message{
 				{Role: chat.System, Content: "Translate."}, {Role: chat.User, Content: word},
 				uses("look", fmt.Sprintf(`{"word": %q}`, word)),
 				{Role: chat.ToolRole, Content: strings.ToUpper(word)}, says(answer),
@@ -145,8 +146,8 @@ func TestAgentProgramsAreDemonstrated(t *testing.T) {
 		if diff := cmp.Diff(want, d, cmp.FilterPath(isID, cmp.Ignore())); diff != "" {
 			t.Fatalf("demonstration (-want +got):\n%s", diff)
 		}
-		if len(writer.Tools) != 1 || writer.Tools[0].Name != "look" || !strings.Contains(writer.Tools[0].Parameters, `"word"`) {
-			t.Fatalf("tools %+v", writer.Tools)
+		if len(wrote.Tools) != 1 || wrote.Tools[0].Name != "look" || !strings.Contains(wrote.Tools[0].Parameters, `"word"`) {
+			t.Fatalf("tools %+v", wrote.Tools)
 		}
 	}
 	right, wrong := 0, 0
@@ -160,11 +161,11 @@ func TestAgentProgramsAreDemonstrated(t *testing.T) {
 	if len(said) != 8 || right < 900 || right > 1080 {
 		t.Errorf("%d right, %d wrong: %v", right, wrong, said)
 	}
-	again := recipe(t, warmstart.Options{Environment: shouts{habits: []string{"meek"}}, Agent: player, Seed: 3, Workers: 1})
+	again := recipe(t, warmstart.Options{Environment: shouts{habits: []string{"meek"}}, Agent: player, Roles: writer, Seed: 3, Workers: 1})
 	if diff := cmp.Diff(shown[:20], first(t, again.Demonstrations, 20), cmp.FilterPath(isID, cmp.Ignore())); diff != "" {
 		t.Errorf("one worker makes other demonstrations:\n%s", diff)
 	}
-	all := recipe(t, warmstart.Options{Environment: shouts{}, Agent: player, Roles: []string{"writer", "critic"}})
+	all := recipe(t, warmstart.Options{Environment: shouts{}, Agent: player})
 	for _, c := range first(t, all.Right, 1)[0] {
 		if c.Untaught {
 			t.Errorf("%s is not taught", c.Role)
@@ -225,7 +226,7 @@ func TestPromptsAreThoseOfAProgramsRollouts(t *testing.T) {
 func TestPolicyForAProgram(t *testing.T) {
 	told := map[string]int{}
 	o := recipe(t, warmstart.Options{
-		Environment: shouts{habits: []string{"meek"}}, Agent: program(t), Roles: []string{"critic", "writer"}, Workers: 2, Seed: 1,
+		Environment: shouts{habits: []string{"meek"}}, Agent: program(t), Workers: 2, Seed: 1,
 		Played: func(split string, done, of int) {
 			if told[split]++; done != told[split] || done > of {
 				t.Errorf("told of %d of %d tasks of %s", done, of, split)

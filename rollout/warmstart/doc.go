@@ -22,8 +22,8 @@
 // Answers that the agent demands a form of are written as the engine would write them within it, or refused. What an agent
 // demands besides, such as a limit on tokens, it does not see in a demonstration.
 //
-// Answers to calls of roles that are not trained are not learnt unless Options.Roles has them; the tokenizer and the limits
-// count all. Right demonstrations have to get the largest reward, and the first failure of environment or agent ends the
+// The answers of all roles are learnt, also of those that no rollout trains, as the policy answers them too; Options.Roles
+// can leave some out, and the tokenizer and the limits still count those. Right demonstrations have to get the largest reward, and the first failure of environment or agent ends the
 // recipe, with the task, the call and the role. The policy is measured with rollouts of the same agent.
 //
 // Which task demonstration n shows, and whether it shows a habit, is a pure function of the environment's name and

@@ -46,8 +46,8 @@ type Options struct {
 	Agent agent.Agent
 	// Playing is how many of the agent's rollouts are played at once to measure a policy; 0 means 32.
 	Playing int
-	// Roles are the agents whose calls the policy learns to answer; nil means those that the manifest says are trained. The
-	// policy answers the calls of all roles, also of those that it has not learnt.
+	// Roles are the agents whose calls the policy learns to answer; nil means all, also those that rollouts don't train: the
+	// policy answers their calls too.
 	Roles []string
 	// Seed decides the fresh weights and the demonstrations.
 	Seed uint64
@@ -173,9 +173,6 @@ func (o Options) teaches() (func(role string) bool, error) {
 	m := o.Environment.Manifest()
 	roles := o.Roles
 	if len(roles) == 0 {
-		roles = m.TrainedAgents
-	}
-	if len(roles) == 0 { // the manifest's way of saying all
 		roles = m.Agents
 	}
 	for _, role := range roles {
