@@ -93,6 +93,44 @@ func TestHostileProgramsAreContained(t *testing.T) {
 	}
 }
 
+// A program that is stopped while its room is counted loses nothing of a large answer.
+func TestAnswersSurviveStops(t *testing.T) {
+	e := openHostile(t, manifest())
+	p, err := e.Reset(t.Context(), "train", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	said, err := p.Call(t.Context(), "pid", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	folder := t.TempDir()
+	var counting sync.WaitGroup
+	counting.Go(func() {
+		for ctx.Err() == nil {
+			room(process, folder) //nolint:errcheck // the stop is all that matters
+		}
+	})
+	defer counting.Wait()
+	defer cancel()
+	for range 2 {
+		const size = 1000 << 10
+		if answer, err := p.Call(t.Context(), "repeat", strconv.Itoa(size)); err != nil || len(answer) != size {
+			t.Fatalf("an answer of %d bytes, want %d: %v", len(answer), size, err)
+		}
+	}
+}
+
 // No process outlives its episode, as there is none but the program.
 func TestNothingIsStarted(t *testing.T) {
 	e := openHostile(t, manifest())
@@ -166,7 +204,7 @@ func TestFilesOfOthers(t *testing.T) {
 	}
 	t.Setenv("SECRET", "of the node")
 	want := "HOME LANG MALLOC_ARENA_MAX OMP_NUM_THREADS OPENBLAS_NUM_THREADS PATH PYTHONDONTWRITEBYTECODE PYTHONHASHSEED " +
-		"PYTHONNOUSERSITE PYTHONUNBUFFERED PYTHONUTF8 TMPDIR TZ"
+		"PYTHONNOUSERSITE PYTHONUTF8 TMPDIR TZ"
 	if said, err := act(t, e, "variables", ""); err != nil || said != want {
 		t.Errorf("its variables are %q, %v, want %q", said, err, want)
 	}

@@ -101,7 +101,7 @@ func work(argument string) error {
 	}
 	variables := []string{
 		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + s.Scratch, "TMPDIR=" + s.Scratch, "LANG=C.UTF-8", "TZ=UTC",
-		"PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1", "PYTHONHASHSEED=0", "PYTHONUTF8=1",
+		"PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1", "PYTHONHASHSEED=0", "PYTHONUTF8=1",
 		// One thread for each processor would be more than there may be.
 		"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MALLOC_ARENA_MAX=2",
 	}

@@ -364,10 +364,11 @@ def line(text):
 
 acts = {
     "echo": lambda: arguments,
+    "repeat": lambda: "x" * int(arguments),
     "output": lambda: "x" * (2 << 20),
     "endless": lambda: [line("x" * 4096) for _ in iter(int, 1)],
     "errors": lambda: [sys.stderr.write("x" * 4096) for _ in iter(int, 1)],
-    "exit": lambda: (sys.stderr.write("that is enough"), os._exit(3)),
+    "exit": lambda: (sys.stderr.write("that is enough\n"), os._exit(3)),
     "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "sleep": lambda: time.sleep(1000),
     "raw": lambda: line(arguments),
