@@ -28,6 +28,7 @@ func (f PlayerFunc) Play(ctx context.Context, split string, index uint64, e Epis
 
 // Check tests what an environment promises, on the first tasks of every split:
 //
+//   - a task starts alike every time;
 //   - the oracle reaches the manifest's largest reward, every time;
 //   - where determinism is exact, a task played twice gives the same messages, tools, tool results, answer and score;
 //   - the null player's mean reward is below the largest;
@@ -35,7 +36,8 @@ func (f PlayerFunc) Play(ctx context.Context, split string, index uint64, e Epis
 //   - no reward leaves the manifest's range;
 //   - the index after a split's last is refused.
 //
-// It returns the first broken promise.
+// It returns the first broken promise. oracle is nil for environments that do not say how their tasks are solved: what
+// concerns solutions is not tested then.
 func Check(ctx context.Context, e Environment, oracle, null Player, tasks uint64) error {
 	m := e.Manifest()
 	for _, split := range m.Splits {
@@ -47,18 +49,25 @@ func Check(ctx context.Context, e Environment, oracle, null Player, tasks uint64
 		habits := map[string]*habitPlays{}
 		for index := range n {
 			at := fmt.Sprintf("%s task %d", split.Name, index)
-			first, err := play(ctx, e, oracle, split.Name, index)
-			if err != nil {
-				return fmt.Errorf("%s: oracle: %w", at, err)
+			player, name := oracle, "oracle"
+			if player == nil {
+				player, name = null, "null player"
 			}
-			second, err := play(ctx, e, oracle, split.Name, index)
+			first, err := play(ctx, e, player, split.Name, index)
 			if err != nil {
-				return fmt.Errorf("%s: oracle, again: %w", at, err)
+				return fmt.Errorf("%s: %s: %w", at, name, err)
+			}
+			second, err := play(ctx, e, player, split.Name, index)
+			if err != nil {
+				return fmt.Errorf("%s: %s, again: %w", at, name, err)
+			}
+			if !slices.Equal(first.opening(), second.opening()) {
+				return fmt.Errorf("%s: it starts differently each time: %q and %q", at, first.opening(), second.opening())
 			}
 			if m.Determinism != wire.DeterminismStochastic && !slices.Equal(first.transcript, second.transcript) {
 				return fmt.Errorf("%s: two executions differ: %q and %q", at, first.transcript, second.transcript)
 			}
-			if first.reward != m.RewardMax {
+			if oracle != nil && first.reward != m.RewardMax {
 				return fmt.Errorf("%s: the oracle's reward is %v, not %v", at, first.reward, m.RewardMax)
 			}
 			for _, habit := range first.habits {
@@ -111,6 +120,9 @@ type played struct {
 	habits     []string // what the oracle's solution names
 	reward     float32
 }
+
+// opening is what the execution started from: messages and tools.
+func (p *played) opening() []string { return p.transcript[:2] }
 
 func play(ctx context.Context, e Environment, p Player, split string, index uint64) (result played, err error) {
 	episode, err := e.Reset(ctx, split, index)

@@ -66,7 +66,8 @@ func TestCheckFindsBrokenPromises(t *testing.T) {
 		"unsolvable":            {coin{3, func(string) float32 { return 0 }, same, true}, "the oracle's reward is 0, not 1"},
 		"solved by nothing":     {coin{3, func(string) float32 { return 1 }, same, true}, "the null player gets the largest reward"},
 		"reward out of range":   {coin{3, func(a string) float32 { return 3*right(a) - 2 }, same, true}, "outside [0, 1]"},
-		"changes between plays": {coin{3, right, func() string { count++; return strings.Repeat("?", count) }, true}, "two executions differ"},
+		"starts differently":    {coin{3, right, func() string { count++; return strings.Repeat("?", count) }, true}, "it starts differently each time"},
+		"changes between plays": {coin{3, func(string) float32 { count++; return float32(count%2) / 2 }, same, true}, "two executions differ"},
 	} {
 		err := env.Check(t.Context(), &c.environment, oracle, null, 5)
 		switch {
@@ -74,6 +75,22 @@ func TestCheckFindsBrokenPromises(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// Of an environment that does not say how its tasks are solved, the rest is tested.
+func TestCheckWithoutOracle(t *testing.T) {
+	count := 0
+	for want, c := range map[string]coin{
+		"":                               {3, func(string) float32 { return 0.5 }, func() string { return "?" }, true},
+		"the null player gets the large": {3, func(string) float32 { return 1 }, func() string { return "?" }, true},
+		"it starts differently":          {3, func(string) float32 { return 0 }, func() string { count++; return strings.Repeat("?", count) }, true},
+		"outside [0, 1]":                 {3, func(string) float32 { return -1 }, func() string { return "?" }, true},
+		"one beyond the split's last":    {3, func(string) float32 { return 0 }, func() string { return "?" }, false},
+	} {
+		if err := env.Check(t.Context(), &c, nil, env.Null(), 5); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
