@@ -16,7 +16,7 @@ type EnvironmentManifest struct {
 	Licence     string
 	// Kind names the driver that runs it, such as "builtin".
 	Kind string
-	// Entry is what the driver runs; for "builtin" the registered name, for "wasm" the artefact with the module, for "exec" the program.
+	// Entry is what the driver runs; for "builtin" the registered name, for "wasm" the artefact with the module, for "exec" the program, for "openenv" the artefact that says how it is met.
 	Entry  string
 	Splits []Split
 	// RewardMin and RewardMax bound every reward, inclusive.
@@ -87,7 +87,7 @@ func (a Artefact) Bytes() uint64 {
 // EpisodeLimits bound what one episode may use; how they are counted is the driver's definition.
 type EpisodeLimits struct {
 	MemoryBytes uint64
-	// Steps bound each request to the environment: its start, a tool call, the scoring. For "exec" they are milliseconds.
+	// Steps bound each request to the environment: its start, a tool call, the scoring. For "exec" and "openenv" they are milliseconds.
 	Steps uint64
 }
 

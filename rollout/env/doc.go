@@ -22,5 +22,5 @@
 // Anybody can contribute an environment: a Package is a manifest and files, all named by the manifest's CID. A Driver
 // runs packages of one kind; Drivers choose by kind. Those built into the program are behind the same interface
 // (Builtin). An environment that comes as a package says itself how its tasks are solved (Solver), so that whoever is to
-// run it can check it first.
+// run it can check it first; but for those that are servers, which existed before.
 package env

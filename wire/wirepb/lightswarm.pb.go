@@ -1280,9 +1280,9 @@ type EnvironmentManifest struct {
 	Version     string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	Description string                 `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
 	Licence     string                 `protobuf:"bytes,5,opt,name=licence,proto3" json:"licence,omitempty"`
-	// kind names the driver that runs it: "builtin", "wasm" or "exec".
+	// kind names the driver that runs it: "builtin", "wasm", "exec" or "openenv".
 	Kind string `protobuf:"bytes,6,opt,name=kind,proto3" json:"kind,omitempty"`
-	// entry is what the driver runs; for "builtin" the registered name, for "wasm" the artefact with the module, for "exec" the program.
+	// entry is what the driver runs; for "builtin" the registered name, for "wasm" the artefact with the module, for "exec" the program, for "openenv" the artefact that says how it is met.
 	Entry         string      `protobuf:"bytes,7,opt,name=entry,proto3" json:"entry,omitempty"`
 	Splits        []*Split    `protobuf:"bytes,8,rep,name=splits,proto3" json:"splits,omitempty"`
 	RewardMin     float32     `protobuf:"fixed32,9,opt,name=reward_min,json=rewardMin,proto3" json:"reward_min,omitempty"`

@@ -35,6 +35,8 @@ const (
 	ReasonReported Reason = "reported"
 	// ReasonProcess: the child process ended or hung, or could not be started.
 	ReasonProcess Reason = "process"
+	// ReasonServer: the server cannot be reached, has no place for an episode or ended it.
+	ReasonServer Reason = "server"
 )
 
 // Failure is what an environment did wrong. The outcome of its rollout is env_error.
