@@ -142,7 +142,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		{replace(`"1.2.3"`, `"1"`), twoTasks, "toml:2: version must be a semantic version"},
 		{replace("Finding the way out.", long), twoTasks, "toml:3: description has 4097 bytes; at most 4096"},
 		{replace(`"MIT"`, `""`), twoTasks, "toml:4: licence must say how others may use it"},
-		{replace(`"wasm"`, `"docker"`), twoTasks, `toml:5: kind is "docker"; packages can be of kind "wasm" or "exec"`},
+		{replace(`"wasm"`, `"docker"`), twoTasks, `toml:5: kind is "docker"; packages can be of kind "wasm", "exec" or "openenv"`},
 		{replace(`"exact"`, `"yes"`), twoTasks, `toml:6: determinism is "yes"; it must be "exact" or "stochastic"`},
 		{replace(`["walker", "mapper"]`, `[]`), twoTasks, "toml:7: agents must name at least one agent"},
 		{replace(`["walker"]`, `["runner"]`), twoTasks, "toml:8: trained_agents must all be among agents"},
@@ -218,10 +218,10 @@ func TestTemplateOverwritesNothing(t *testing.T) {
 	if _, err := Template(dir, "No Name", "wasm"); err == nil {
 		t.Error("a bad name is accepted")
 	}
-	if _, err := Template(dir, "my-letters", "builtin"); err == nil || !strings.Contains(err.Error(), "use wasm or exec") {
+	if _, err := Template(dir, "my-letters", "builtin"); err == nil || !strings.Contains(err.Error(), "use wasm, exec or openenv") {
 		t.Errorf("another kind: %v", err)
 	}
-	for kind, n := range map[string]int{"wasm": 5, "exec": 4} {
+	for kind, n := range map[string]int{"wasm": 5, "exec": 4, "openenv": 2} {
 		files, err := Template(filepath.Join(dir, kind), "my-letters", kind)
 		if err != nil || len(files) != n {
 			t.Fatalf("%v, %v", files, err)
@@ -261,6 +261,68 @@ seconds = 0.25
 		{`"stochastic"`, `"exact"`, `toml:6: determinism must be "stochastic"`},
 	} {
 		_, err := Read(t.Context(), folder(t, strings.Replace(text, c.old, c.instead, 1), twoTasks))
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v, want …%s…", err, c.says)
+		}
+	}
+}
+
+// A server's package has how it is met, and nothing of the server.
+func TestReadOpenEnv(t *testing.T) {
+	a, _, _ := strings.Cut(sound, "[wasm]")
+	text := strings.NewReplacer(`"wasm"`, `"openenv"`, `"exact"`, `"stochastic"`).Replace(a) + `[openenv]
+server = "example.org/maze"
+observe = ["legal_moves", "metadata.status"]
+reward = "last"
+seconds = 2.5
+
+[openenv.reset]
+size = 3
+shape = { walls = [1, 2.5] }
+
+[[openenv.tool]]
+name = "move"
+action = { kind = "move" }
+
+[openenv.tool.parameters]
+type = "object"
+required = ["to"]
+properties.to = { type = "integer", minimum = 0 }
+
+[openenv.answer]
+field = "answer"
+`
+	dir := folder(t, text, "{}\n{}\n")
+	p, err := Read(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.Manifest()
+	if got := fmt.Sprint(m.Kind, m.Entry, m.Determinism, m.Limits, len(m.Artefacts)); got != "openenvopenenv.json2 {0 2500} 2" {
+		t.Errorf("the manifest has %s", got)
+	}
+	const want = `{"server":"example.org/maze","reset":{"shape":{"walls":[1,2.5]},"size":3},"observe":["legal_moves","metadata.status"],` +
+		`"tools":[{"name":"move","parameters":{"properties":{"to":{"minimum":0,"type":"integer"}},"required":["to"],"type":"object"},` +
+		`"action":{"kind":"move"}}],"answer":{"field":"answer"},"reward":"last"}`
+	if got := string(p.Artefact("openenv.json")); got != want {
+		t.Errorf("it is met by %s, want %s", got, want)
+	}
+	for _, c := range []struct{ old, instead, says string }{
+		{`server = "example.org/maze"`, ``, "toml: openenv.server must say what has to run"},
+		{`"legal_moves"`, `"legal_moves."`, `toml:24: openenv.observe has "legal_moves."`},
+		{`reward = "last"`, `reward = "mean"`, `toml:25: openenv.reward is "mean"`},
+		{"seconds = 2.5", "seconds = 0.01", "toml:26: openenv.seconds is 0.01; it must be between 0.1 and 600"},
+		{"size = 3", "seed = 3", "toml:28: openenv.reset must not have seed"},
+		{"size = 3", "size = nan", "toml:22: openenv has a number that JSON does not"},
+		{`name = "move"`, `name = "go there"`, "toml:33: openenv.tool[0].name is"},
+		{`field = "answer"`, ``, "toml: openenv.answer.field must name"},
+		{`"stochastic"`, `"exact"`, `toml:6: determinism must be "stochastic"`},
+		{"seconds = 2.5", "second = 2.5", "there is no field openenv.second"},
+	} {
+		if !strings.Contains(text, c.old) {
+			t.Fatalf("no %q", c.old)
+		}
+		_, err := Read(t.Context(), folder(t, strings.Replace(text, c.old, c.instead, 1), "{}\n{}\n"))
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v, want …%s…", err, c.says)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/rollout/env/openenv"
 	"github.com/lightswarm/lightswarm/rollout/env/program"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
 	"github.com/lightswarm/lightswarm/wire"
@@ -36,6 +37,9 @@ const (
 	DefaultProgramMemoryMiB = 512
 	DefaultProgramSeconds   = 10
 )
+
+// DefaultReplySeconds is how long a server's reply may take if environment.toml does not say.
+const DefaultReplySeconds = 60
 
 // source is environment.toml.
 type source struct {
@@ -68,6 +72,10 @@ type source struct {
 		MemoryMiB int64    `toml:"memory_mib"`
 		Seconds   float64  `toml:"seconds"`
 	} `toml:"exec"`
+	OpenEnv struct {
+		openenv.Spec
+		Seconds float64 `toml:"seconds"`
+	} `toml:"openenv"`
 }
 
 // SourceError says what is wrong with environment.toml.
@@ -118,6 +126,11 @@ func Read(ctx context.Context, dir string) (*env.Package, error) {
 				return nil, err
 			}
 		}
+	case s.Kind == openenv.Kind:
+		if artefacts[openenv.SpecFile], err = s.OpenEnv.Encode(); err != nil {
+			return nil, &SourceError{name, lines["openenv"], err.Error()}
+		}
+		from[openenv.SpecFile] = "the table openenv"
 	case s.Wasm.Go != "":
 		artefacts[goModule], err = buildGo(ctx, dir, s.Wasm.Go)
 		if err != nil {
@@ -209,8 +222,11 @@ func (s *source) manifest(name string, lines map[string]int) (wire.EnvironmentMa
 	fail := func(field, format string, arguments ...any) (wire.EnvironmentManifest, error) {
 		return m, &SourceError{name, lines[field], field + " " + fmt.Sprintf(format, arguments...)}
 	}
-	if s.Kind != wasm.Kind && s.Kind != program.Kind {
-		return fail("kind", "is %q; packages can be of kind %q or %q", s.Kind, wasm.Kind, program.Kind)
+	limits, ok := map[string]func(*wire.EnvironmentManifest) (field, why string){
+		wasm.Kind: s.wasmLimits, program.Kind: s.execLimits, openenv.Kind: s.openEnvLimits,
+	}[s.Kind]
+	if !ok {
+		return fail("kind", "is %q; packages can be of kind %q, %q or %q", s.Kind, wasm.Kind, program.Kind, openenv.Kind)
 	}
 	if m.Determinism == 0 {
 		return fail("determinism", `is %q; it must be "exact" or "stochastic"`, s.Determinism)
@@ -227,10 +243,6 @@ func (s *source) manifest(name string, lines map[string]int) (wire.EnvironmentMa
 			data = filepath.Base(split.File)
 		}
 		m.Splits = append(m.Splits, wire.Split{Name: split.Name, Tasks: uint64(split.Tasks), Data: data})
-	}
-	limits := s.wasmLimits
-	if s.Kind == program.Kind {
-		limits = s.execLimits
 	}
 	if field, why := limits(&m); why != "" {
 		return fail(field, "%s", why)
@@ -296,6 +308,29 @@ func (s *source) execLimits(m *wire.EnvironmentManifest) (field, why string) {
 	}
 	m.Entry = filepath.Base(x.Program)
 	m.Limits = wire.EpisodeLimits{MemoryBytes: uint64(memory) << 20, Steps: uint64(math.Round(seconds * 1000))}
+	return "", ""
+}
+
+// openEnvLimits fills in what a server has, or says what is wrong with a field. Its steps are milliseconds.
+func (s *source) openEnvLimits(m *wire.EnvironmentManifest) (field, why string) {
+	o := &s.OpenEnv
+	seconds := o.Seconds
+	if seconds == 0 {
+		seconds = DefaultReplySeconds
+	}
+	if o.Reward == "" {
+		o.Reward = openenv.RewardSum
+	}
+	switch field, why := o.Check(); {
+	case why != "":
+		return strings.TrimSuffix("openenv."+field, "."), why
+	case !(seconds >= openenv.MinTime.Seconds() && seconds <= openenv.MaxTime.Seconds()):
+		return "openenv.seconds", fmt.Sprintf("is %v; it must be between %v and %v", seconds, openenv.MinTime.Seconds(), openenv.MaxTime.Seconds())
+	case m.Determinism != wire.DeterminismStochastic:
+		return "determinism", `must be "stochastic": nothing makes two servers agree`
+	}
+	m.Entry = openenv.SpecFile
+	m.Limits = wire.EpisodeLimits{Steps: uint64(math.Round(seconds * 1000))}
 	return "", ""
 }
 

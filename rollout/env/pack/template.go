@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lightswarm/lightswarm/rollout/env/openenv"
 	"github.com/lightswarm/lightswarm/rollout/env/program"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
 	"github.com/lightswarm/lightswarm/wire"
@@ -20,14 +21,20 @@ import (
 var templateFiles embed.FS
 
 // TemplateKinds are the kinds that there are templates of.
-var TemplateKinds = []string{wasm.Kind, program.Kind}
+var TemplateKinds = []string{wasm.Kind, program.Kind, openenv.Kind}
+
+// Kinds are the TemplateKinds in words.
+func Kinds() string {
+	last := len(TemplateKinds) - 1
+	return strings.Join(TemplateKinds[:last], ", ") + " or " + TemplateKinds[last]
+}
 
 // Template writes the folder of a small environment of the given name, which passes all checks as it is: in Go for the kind
-// wasm, in Python for exec. The folder is made if it does not exist; no file in it is overwritten. It returns the files'
-// names.
+// wasm, in Python for exec, in Python with OpenEnv's package for openenv, where its server has to be started. The folder is
+// made if it does not exist; no file in it is overwritten. It returns the files' names.
 func Template(dir, name, kind string) ([]string, error) {
 	if !slices.Contains(TemplateKinds, kind) {
-		return nil, fmt.Errorf("there is no environment of kind %q to start from: use %s", kind, strings.Join(TemplateKinds, " or "))
+		return nil, fmt.Errorf("there is no environment of kind %q to start from: use %s", kind, Kinds())
 	}
 	if !wire.PackageName(name) || len(name) > wire.MaxNameBytes {
 		return nil, fmt.Errorf("name %q %s", name, wire.PackageNameRule)
