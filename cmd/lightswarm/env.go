@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
+	"github.com/lightswarm/lightswarm/rollout/env/openenv"
 	"github.com/lightswarm/lightswarm/rollout/env/pack"
 	programs "github.com/lightswarm/lightswarm/rollout/env/program"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
@@ -25,8 +27,8 @@ func (p *program) env() *cobra.Command {
 		Use:   "env",
 		Short: "Make environments, check them and look at them",
 		Long: `An environment is tasks, tools and scoring. Anybody can make one: a folder with environment.toml and a WebAssembly
-module, the Go package that it is built from, or a program such as one in Python. Commands take such a folder, a package
-file made by env build, or the name of an environment that is built in.`,
+module, the Go package that it is built from, a program such as one in Python, or how agents meet an OpenEnv server.
+Commands take such a folder, a package file made by env build, or the name of an environment that is built in.`,
 	}
 	c.AddCommand(p.envInit(), p.envCheck(), p.envRun(), p.envShow(), p.envBuild(), p.envList(), envWork(), envExec())
 	return c
@@ -68,14 +70,37 @@ type environmentArgument struct {
 	from string
 	// oracle and null solve its tasks, and nothing.
 	oracle, null env.Player
-	// withoutLandlock runs programs where the system cannot keep files from them.
-	withoutLandlock bool
+	environmentFlags
 }
 
-// flagWithoutLandlock adds the flag to a command that runs environments.
-func flagWithoutLandlock(c *cobra.Command) *bool {
-	return c.Flags().Bool("without-landlock", false,
+// environmentFlags are how environments are run.
+type environmentFlags struct {
+	// withoutLandlock runs programs where the system cannot keep files from them.
+	withoutLandlock bool
+	// servers are where environments of kind openenv have theirs.
+	servers openenv.Options
+}
+
+// flagsOf is how a node's settings have environments run.
+func flagsOf(c config.Config) environmentFlags {
+	return environmentFlags{servers: openenv.Options{Servers: c.Rollout.Environments.Servers()}}
+}
+
+// flagsOfEnvironments adds the flags to a command that runs an environment, which the function then returns.
+func flagsOfEnvironments(c *cobra.Command) func() (environmentFlags, error) {
+	withoutLandlock := c.Flags().Bool("without-landlock", false,
 		"run environments of kind exec where the system has no Landlock to keep your files from them: only if you trust their author")
+	server := c.Flags().String("server", "", "where the server of an environment of kind openenv is, such as http://127.0.0.1:8000")
+	return func() (environmentFlags, error) {
+		f := environmentFlags{*withoutLandlock, openenv.Options{Server: *server}}
+		if *server == "" {
+			return f, nil
+		}
+		if _, err := openenv.Address(*server); err != nil {
+			return f, usage(fmt.Errorf("--server %w", err))
+		}
+		return f, nil
+	}
 }
 
 // findEnvironment reads a folder or a package file, or takes what is built in.
@@ -112,15 +137,15 @@ func findEnvironment(ctx context.Context, name string) (environmentArgument, err
 
 // open makes an environment ready to run. The caller closes it.
 func (a *environmentArgument) open(ctx context.Context) (env.Environment, error) {
-	drivers, err := environmentDrivers(a.withoutLandlock)
+	drivers, err := environmentDrivers(a.environmentFlags)
 	if err != nil {
 		return nil, err
 	}
 	return drivers.Open(ctx, a.Package)
 }
 
-// environmentDrivers run the environments that this program can run; see flagWithoutLandlock.
-func environmentDrivers(withoutLandlock bool) (env.Drivers, error) {
+// environmentDrivers run the environments that this program can run.
+func environmentDrivers(f environmentFlags) (env.Drivers, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -132,7 +157,8 @@ func environmentDrivers(withoutLandlock bool) (env.Drivers, error) {
 	return env.Drivers{
 		env.Builtin(builtinEnvironments...),
 		wasm.New(o),
-		programs.New(programs.Options{Command: []string{self, "env", "exec"}, WithoutLandlock: withoutLandlock}),
+		programs.New(programs.Options{Command: []string{self, "env", "exec"}, WithoutLandlock: f.withoutLandlock}),
+		openenv.New(f.servers),
 	}, nil
 }
 
@@ -230,11 +256,12 @@ func environmentText(w io.Writer, r *environmentResult) {
 	for _, f := range r.Artefacts {
 		fmt.Fprintf(w, "artefact     %s, %d bytes in %d blocks\n", f.Name, f.Bytes, f.Blocks)
 	}
-	if r.Steps > 0 {
-		steps := "steps"
-		if r.Kind == programs.Kind {
-			steps = "ms"
-		}
-		fmt.Fprintf(w, "limits       %d MiB of memory, %d %s a request\n", r.MemoryBytes>>20, r.Steps, steps)
+	switch {
+	case r.Kind == openenv.Kind:
+		fmt.Fprintf(w, "limits       %d ms a reply\n", r.Steps)
+	case r.Kind == programs.Kind:
+		fmt.Fprintf(w, "limits       %d MiB of memory, %d ms a request\n", r.MemoryBytes>>20, r.Steps)
+	case r.Steps > 0:
+		fmt.Fprintf(w, "limits       %d MiB of memory, %d steps a request\n", r.MemoryBytes>>20, r.Steps)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,8 +15,10 @@ import (
 	"github.com/lightswarm/lightswarm/durable"
 	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/rollout/env/openenv"
 	"github.com/lightswarm/lightswarm/rollout/env/pack"
 	programs "github.com/lightswarm/lightswarm/rollout/env/program"
+	"github.com/lightswarm/lightswarm/rollout/env/wasm"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -31,18 +32,19 @@ func (p *program) envInit() *cobra.Command {
 		Short: "Make a folder with a small environment to start from",
 		Long: `Make a folder with a small environment, which passes lightswarm env check as it is: in Go for the kind wasm, which runs
 alike everywhere, or in Python for the kind exec, which runs on Linux. Checking the first builds it, for which Go has to be
-installed. No file is overwritten.`,
+installed. For the kind openenv the folder has a server in Python, which has to be started, and what agents make of it. No
+file is overwritten.`,
 		Example: `  lightswarm env init ./letters
   lightswarm env init --kind exec ./letters
   lightswarm env check ./letters`,
 		Args: takes(1, 1),
 	}
 	c.Flags().StringVar(&name, "name", "", "the environment's name (default the folder's)")
-	c.Flags().StringVar(&kind, "kind", pack.TemplateKinds[0], "the environment's kind: "+strings.Join(pack.TemplateKinds, " or "))
+	c.Flags().StringVar(&kind, "kind", pack.TemplateKinds[0], "the environment's kind: "+pack.Kinds())
 	c.RunE = func(_ *cobra.Command, arguments []string) error {
 		dir := arguments[0]
 		if !slices.Contains(pack.TemplateKinds, kind) {
-			return usage(fmt.Errorf("--kind %q: use %s", kind, strings.Join(pack.TemplateKinds, " or ")))
+			return usage(fmt.Errorf("--kind %q: use %s", kind, pack.Kinds()))
 		}
 		if name == "" {
 			full, err := filepath.Abs(dir)
@@ -68,7 +70,11 @@ installed. No file is overwritten.`,
 			for _, f := range files {
 				fmt.Fprintln(w, f)
 			}
-			fmt.Fprintf(w, "\nWhat it does is in environment.%s. Check it with:\n\n  lightswarm env check %s\n", map[bool]string{true: "py", false: "go"}[kind == programs.Kind], dir)
+			fmt.Fprintf(w, "\n%s Check it with:\n\n  lightswarm env check %s%s\n", map[string]string{
+				wasm.Kind:     "What it does is in environment.go.",
+				programs.Kind: "What it does is in environment.py.",
+				openenv.Kind:  "What agents make of a server is in environment.toml. The small server needs pip install openenv; start it with\npython3 " + filepath.Join(dir, "server.py") + ", or use another one.",
+			}[kind], dir, map[bool]string{true: " --server http://127.0.0.1:8000"}[kind == openenv.Kind])
 		})
 	}
 	return c

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/rollout/env/openenv"
 	programs "github.com/lightswarm/lightswarm/rollout/env/program"
 	"github.com/lightswarm/lightswarm/rollout/env/protocol"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
@@ -21,8 +22,9 @@ import (
 // checkResult is what `env check --json` prints.
 type checkResult struct {
 	OK bool `json:"ok"`
-	// Exact says whether executions were compared.
-	Exact bool `json:"exact"`
+	// Exact says whether executions were compared, Solved whether solutions were played: servers say none.
+	Exact  bool `json:"exact"`
+	Solved bool `json:"solved"`
 	// Problem is the first broken promise.
 	Problem string `json:"problem,omitempty"`
 	CID     string `json:"cid"`
@@ -45,6 +47,7 @@ func (p *program) envCheck() *cobra.Command {
 		Short: "Check that an environment keeps its promises",
 		Long: `Check an environment on the first tasks of each split:
 
+  - a task starts alike every time;
   - its own solution reaches the largest reward;
   - two executions give the same bytes, where the manifest says that determinism is exact;
   - answering nothing gets less than the largest reward, and no wrong habit that it names always gets that;
@@ -52,12 +55,13 @@ func (p *program) envCheck() *cobra.Command {
   - tasks beyond a split's last are refused.
 
 Modules have no files and no network, so that there is nothing to check; programs run in the same sandbox as in a network.
+The server of an environment of kind openenv has to run, and --server says where. It says no solutions, which are not checked.
 The exit code is 1 if a promise is broken.`,
 		Example: `  lightswarm env check ./letters
   lightswarm env check letters-0.1.0.lsenv --tasks 1000 --json`,
 		Args: takes(1, 1),
 	}
-	withoutLandlock := flagWithoutLandlock(c)
+	flags := flagsOfEnvironments(c)
 	c.Flags().Uint64Var(&tasks, "tasks", 20, "tasks of each split to play")
 	c.RunE = func(cmd *cobra.Command, arguments []string) error {
 		if tasks == 0 {
@@ -67,7 +71,9 @@ The exit code is 1 if a promise is broken.`,
 		if err != nil {
 			return err
 		}
-		a.withoutLandlock = *withoutLandlock
+		if a.environmentFlags, err = flags(); err != nil {
+			return err
+		}
 		e, err := a.open(cmd.Context())
 		if err != nil {
 			return err
@@ -94,7 +100,12 @@ func checkEnvironment(ctx context.Context, a *environmentArgument, e env.Environ
 	for _, s := range m.Splits {
 		r.Tasks += min(tasks, s.Tasks)
 	}
-	err := env.Check(ctx, e, a.oracle, a.null, tasks)
+	oracle := a.oracle
+	if m.Kind == openenv.Kind {
+		oracle = nil
+	}
+	r.Solved = oracle != nil
+	err := env.Check(ctx, e, oracle, a.null, tasks)
 	if ctx.Err() != nil {
 		return r, context.Cause(ctx)
 	}
@@ -106,6 +117,8 @@ func checkEnvironment(ctx context.Context, a *environmentArgument, e env.Environ
 		used := e.Peak()
 		r.PeakSteps, r.PeakMemoryBytes = used.Steps, used.MemoryBytes
 	case *programs.Environment:
+		r.PeakSteps = uint64(e.Peak().Milliseconds())
+	case *openenv.Environment:
 		r.PeakSteps = uint64(e.Peak().Milliseconds())
 	}
 	return r, nil
@@ -119,9 +132,15 @@ func checkText(w io.Writer, r *checkResult) {
 	if r.Exact {
 		twice = "twice with the same bytes"
 	}
-	fmt.Fprintf(w, "%s@%s is sound: %d tasks, each solved %s, and not by answering nothing\n", r.Name, r.Version, r.Tasks, twice)
+	if r.Solved {
+		fmt.Fprintf(w, "%s@%s is sound: %d tasks, each solved %s, and not by answering nothing\n", r.Name, r.Version, r.Tasks, twice)
+	} else {
+		fmt.Fprintf(w, "%s@%s works: %d tasks, each started alike twice, and not solved by answering nothing. Whether they can be solved was not checked\n", r.Name, r.Version, r.Tasks)
+	}
 	fmt.Fprintf(w, "cid     %s\n", r.CID)
 	switch {
+	case r.MemoryBytes == 0 && r.Steps > 0:
+		fmt.Fprintf(w, "time    %d of %d ms in the longest reply\n", r.PeakSteps, r.Steps)
 	case r.Steps > 0 && r.PeakMemoryBytes == 0:
 		fmt.Fprintf(w, "time    %d of %d ms in the longest request\n", r.PeakSteps, r.Steps)
 		fmt.Fprintf(w, "memory  at most %d MiB\n", r.MemoryBytes>>20)
@@ -179,7 +198,7 @@ func (p *program) envRun() *cobra.Command {
 		Args: takes(1, 1),
 	}
 	flags := c.Flags()
-	withoutLandlock := flagWithoutLandlock(c)
+	how := flagsOfEnvironments(c)
 	flags.StringVar(&split, "split", "", "split of the task (default the first one)")
 	flags.Uint64Var(&task, "task", 0, "the task's number within its split")
 	flags.StringArrayVar(&calls, "call", nil, "tool to call and its arguments, as 'NAME ARGUMENTS'; can be given several times")
@@ -197,7 +216,9 @@ func (p *program) envRun() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a.withoutLandlock = *withoutLandlock
+		if a.environmentFlags, err = how(); err != nil {
+			return err
+		}
 		m := a.Manifest()
 		if split == "" {
 			split = m.Splits[0].Name

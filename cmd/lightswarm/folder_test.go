@@ -30,7 +30,7 @@ func TestInterruptedFounding(t *testing.T) {
 		} else {
 			f.rollout, f.evaluation = standard.Rollout, standard.Evaluation
 		}
-		network, err := f.founding(t.Context())
+		network, err := f.founding(t.Context(), environmentFlags{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,8 +19,9 @@ var commonSettings = []string{
 // rolloutSettings are those of rollout nodes, agentSettings those of the program that plays their rollouts, learnerSettings
 // those of learners.
 var (
-	rolloutSettings = append([]string{"rollout.in_flight", "rollout.slots", "rollout.threads", "rollout.timeout", "rollout.environments.kinds", "rollout.agent.lightning"}, agentSettings...)
-	agentSettings   = []string{
+	rolloutSettings = append([]string{"rollout.in_flight", "rollout.slots", "rollout.threads", "rollout.timeout", "rollout.environments.kinds",
+		"rollout.environments.openenv", "rollout.agent.lightning"}, agentSettings...)
+	agentSettings = []string{
 		"rollout.agent.command", "rollout.agent.folder", "rollout.agent.preload", "rollout.agent.variables", "rollout.agent.processes",
 		"rollout.agent.grace",
 	}

@@ -90,7 +90,7 @@ command stays true.`,
 	flags.Uint32Var(&f.evaluation.Tasks, "evaluation-tasks", f.evaluation.Tasks, "held-out tasks of each environment that measure a release; fewer if one has fewer and none are given")
 	flags.StringVar(&f.nonce, "nonce", "", "up to 32 hexadecimal digits that tell networks apart (default random)")
 	flags.StringVar(&f.created, "created", "", "time of founding, such as 2026-01-31T12:00:00Z (default now)")
-	config.AddFlags(flags, "p2p.listen")
+	config.AddFlags(flags, "p2p.listen", "rollout.environments.openenv")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		folder, err := data()
 		if err != nil {
@@ -114,7 +114,7 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 	if err != nil {
 		return err
 	}
-	network, err := f.founding(cmd.Context())
+	network, err := f.founding(cmd.Context(), flagsOf(loaded.Config))
 	if err != nil {
 		return usage(err)
 	}
@@ -157,14 +157,14 @@ func (p *program) createNetwork(cmd *cobra.Command, folder string, f founding) e
 }
 
 // founding turns flags into what a node founds.
-func (f *founding) founding(ctx context.Context) (*node.Founding, error) {
+func (f *founding) founding(ctx context.Context, how environmentFlags) (*node.Founding, error) {
 	network, err := node.DefaultFounding(f.name)
 	if err != nil {
 		return nil, err
 	}
 	network.Rollout, network.Evaluation = f.rollout, f.evaluation
 	for _, text := range f.environments {
-		if err := train(ctx, &network, text); err != nil {
+		if err := train(ctx, &network, text, how); err != nil {
 			return nil, fmt.Errorf("--env: %w", err)
 		}
 	}
@@ -195,7 +195,7 @@ func (f *founding) founding(ctx context.Context) (*node.Founding, error) {
 }
 
 // train adds an environment that a flag names, once it has shown that it runs: a charter cannot be changed.
-func train(ctx context.Context, f *node.Founding, text string) error {
+func train(ctx context.Context, f *node.Founding, text string, how environmentFlags) error {
 	name, weight, err := weighted(text)
 	if err != nil {
 		return err
@@ -204,6 +204,7 @@ func train(ctx context.Context, f *node.Founding, text string) error {
 	if err != nil {
 		return err
 	}
+	a.environmentFlags = how
 	e, err := a.open(ctx)
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.
 		o.Log = log
 	}
 	o.Version = programVersion()
-	drivers, err := environmentDrivers(false)
+	drivers, err := environmentDrivers(flagsOf(o.Config))
 	if err != nil {
 		return err
 	}

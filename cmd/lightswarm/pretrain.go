@@ -19,6 +19,7 @@ import (
 	"github.com/lightswarm/lightswarm/policy/pretrain"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
+	"github.com/lightswarm/lightswarm/rollout/env/openenv"
 	"github.com/lightswarm/lightswarm/rollout/env/protocol"
 	"github.com/lightswarm/lightswarm/rollout/warmstart"
 	"github.com/lightswarm/lightswarm/wire"
@@ -96,6 +97,9 @@ policy's recipe), the exit code is 1 and nothing is written.`,
 			a, err := findEnvironment(cmd.Context(), environment)
 			if err != nil {
 				return err
+			}
+			if a.Manifest().Kind == openenv.Kind {
+				return fmt.Errorf("--env %s: %w: a policy for an OpenEnv server has to come from elsewhere", environment, env.ErrNoSolution)
 			}
 			if o.Environment, err = a.open(cmd.Context()); err != nil {
 				return err

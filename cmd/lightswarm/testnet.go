@@ -52,7 +52,7 @@ type testnetResult struct {
 
 // testnetSettings are the settings of nodes that a testnet lets the user change.
 var testnetSettings = append([]string{
-	"rollout.in_flight", "rollout.timeout", "learner.groups", "learner.learning_rate", "learner.evaluate_every",
+	"rollout.in_flight", "rollout.timeout", "rollout.environments.openenv", "learner.groups", "learner.learning_rate", "learner.evaluate_every",
 }, agentSettings...)
 
 func (p *program) testnet() *cobra.Command {
@@ -87,7 +87,7 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
 				return usage(flagOf(err))
 			}
 			o.Settings = loaded.Config
-			if o.Drivers, err = environmentDrivers(false); err != nil {
+			if o.Drivers, err = environmentDrivers(flagsOf(o.Settings)); err != nil {
 				return err
 			}
 			a, err := findEnvironment(cmd.Context(), environment)

@@ -1,6 +1,12 @@
 package config
 
-import "time"
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
 
 // Role is a part that a node plays in its network.
 type Role string
@@ -82,12 +88,43 @@ const (
 	KindBuiltin = "builtin"
 	KindWasm    = "wasm"
 	KindExec    = "exec"
+	KindOpenEnv = "openenv"
 )
 
 // Environments says what a rollout node lets a network's charter run on its machine.
 type Environments struct {
 	// Kinds are the kinds of environments that it runs; at least one.
 	Kinds []string
+	// OpenEnv says where the servers of environments of kind openenv are, each as NAME=ADDRESS: the environment's name or
+	// CID, and an address as package rollout/env/openenv takes it.
+	OpenEnv []string
+}
+
+// Servers are the addresses of OpenEnv by name.
+func (e *Environments) Servers() map[string]string {
+	servers := map[string]string{}
+	for _, s := range e.OpenEnv {
+		name, address, _ := strings.Cut(s, "=")
+		servers[name] = address
+	}
+	return servers
+}
+
+func (e *Environments) check(check func(ok bool, key, problem string)) {
+	kinds := []string{KindBuiltin, KindWasm, KindExec, KindOpenEnv}
+	check(len(e.Kinds) > 0, "rollout.environments.kinds", "give at least one of builtin, wasm, exec, openenv")
+	for _, kind := range e.Kinds {
+		check(slices.Contains(kinds, kind), "rollout.environments.kinds", fmt.Sprintf("%q is no kind of environment; use builtin, wasm, exec or openenv", kind))
+	}
+	seen := map[string]bool{}
+	for _, s := range e.OpenEnv {
+		name, address, _ := strings.Cut(s, "=")
+		u, err := url.Parse(address)
+		check(name != "" && err == nil && slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) && u.Host != "", "rollout.environments.openenv",
+			fmt.Sprintf("%q does not say where an environment's server is; use for example maze=http://127.0.0.1:8000", s))
+		check(!seen[name], "rollout.environments.openenv", fmt.Sprintf("%q is there twice; an environment has one server", name))
+		seen[name] = true
+	}
 }
 
 // Learner says how a learner trains and when it stops. Package learner explains each term.

@@ -38,7 +38,8 @@ func (c *Config) fields() []field {
 		{"rollout.agent.processes", "processes of the program that run at once; 0 is 32", intValue(&c.Rollout.Agent.Processes)},
 		{"rollout.agent.grace", "how long a process may take to end when its rollout's time is over", durationValue(&c.Rollout.Agent.Grace)},
 		{"rollout.agent.lightning", "loopback host:port for runners of Agent Lightning 0.3, which play the rollouts in place of a program; empty for none", textValue(&c.Rollout.Agent.Lightning)},
-		{"rollout.environments.kinds", "kinds of environments that this node runs: builtin, wasm, exec", listValue(&c.Rollout.Environments.Kinds)},
+		{"rollout.environments.kinds", "kinds of environments that this node runs: builtin, wasm, exec, openenv", listValue(&c.Rollout.Environments.Kinds)},
+		{"rollout.environments.openenv", "servers of environments of kind openenv, each as NAME=ADDRESS, such as maze=http://127.0.0.1:8000", listValue(&c.Rollout.Environments.OpenEnv)},
 
 		{"learner.steps", "last version that the learner makes; 0 is no limit", intValue(&c.Learner.Steps)},
 		{"learner.target", "held-out success that ends training; 0 is none", floatValue(&c.Learner.Target)},

@@ -142,6 +142,18 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"variable with a value": {
 			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_AGENT_COMMAND=a", "LIGHTSWARM_ROLLOUT_AGENT_VARIABLES=KEY=1"}},
 			[]string{"rollout.agent.variables", "names alone"}},
+		"unknown kind": {
+			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_ENVIRONMENTS_KINDS=wasm,docker"}},
+			[]string{"rollout.environments.kinds", `"docker" is no kind of environment`}},
+		"server without a name": {
+			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_ENVIRONMENTS_OPENENV=http://127.0.0.1:8000"}},
+			[]string{"rollout.environments.openenv", "use for example maze=http://127.0.0.1:8000"}},
+		"server without a scheme": {
+			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_ENVIRONMENTS_OPENENV=maze=127.0.0.1:8000"}},
+			[]string{"rollout.environments.openenv", "use for example maze=http://127.0.0.1:8000"}},
+		"two servers": {
+			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_ENVIRONMENTS_OPENENV=maze=http://a,maze=http://b"}},
+			[]string{"rollout.environments.openenv", "an environment has one server"}},
 		"small store": {
 			Sources{Environ: []string{"LIGHTSWARM_STORE_MAX_BLOCK_BYTES=1MiB"}},
 			[]string{"at least 64MiB"}},
@@ -228,4 +240,15 @@ func FuzzFile(f *testing.F) {
 			t.Error("Load returned an invalid config")
 		}
 	})
+}
+
+func TestServers(t *testing.T) {
+	l, err := Load(Sources{File: write(t, "[rollout.environments]\nopenenv = ['maze=http://127.0.0.1:8000', 'chess=wss://example.org/ws?a=b']\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := l.Rollout.Environments.Servers()
+	if len(servers) != 2 || servers["maze"] != "http://127.0.0.1:8000" || servers["chess"] != "wss://example.org/ws?a=b" {
+		t.Errorf("%v", servers)
+	}
 }

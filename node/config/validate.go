@@ -108,10 +108,7 @@ func (c *Config) problems() map[string]string {
 	check(c.Rollout.Timeout >= 0, "rollout.timeout", "use 0 for never, or a positive duration")
 
 	c.Rollout.Agent.check(check)
-	check(len(c.Rollout.Environments.Kinds) > 0, "rollout.environments.kinds", "give at least one of builtin, wasm, exec")
-	for _, kind := range c.Rollout.Environments.Kinds {
-		check(slices.Contains([]string{KindBuiltin, KindWasm, KindExec}, kind), "rollout.environments.kinds", fmt.Sprintf("%q is no kind of environment; use builtin, wasm or exec", kind))
-	}
+	c.Rollout.Environments.check(check)
 
 	check(c.Learner.Steps >= 0, "learner.steps", "use 0 for no limit, or a positive number")
 	check(c.Learner.Target >= 0 && c.Learner.Target <= 1, "learner.target", "use 0 for none, or a share of solved tasks up to 1")
