@@ -84,6 +84,9 @@ func needSandbox(t testing.TB) {
 	}
 }
 
+// TestSandboxCanBeTested is skipped where most others are: scripts/test says so at its end.
+func TestSandboxCanBeTested(t *testing.T) { needSandbox(t) }
+
 func testDriver(t testing.TB) *Driver {
 	t.Helper()
 	self, err := os.Executable()
