@@ -13,8 +13,8 @@ type Agent struct {
 	Command []string
 	// Folder has the program's files; empty means the folder that the node is started in.
 	Folder string
-	// Preload are Python modules that are imported once, so that each rollout's interpreter has them already. With any,
-	// the command is a Python interpreter, a script and its arguments.
+	// Preload are modules of Python or Node.js that are imported before a rollout begins. With any, the command is an
+	// interpreter, a script and its arguments.
 	Preload []string
 	// Variables are the names of the node's environment variables that the program gets too.
 	Variables []string
@@ -39,7 +39,8 @@ func (a *Agent) check(check func(ok bool, key, problem string)) {
 	check(len(a.Command) > 0 || a.Folder == "" && len(a.Preload) == 0 && len(a.Variables) == 0,
 		"rollout.agent.command", "there is no command, but other settings of an agent; say how it is started, for example python3 agent.py")
 	for _, module := range a.Preload {
-		check(moduleName.MatchString(module), "rollout.agent.preload", fmt.Sprintf("%q is no Python module; use for example openai", module))
+		check(pythonModule.MatchString(module) || nodeModule.MatchString(module), "rollout.agent.preload",
+			fmt.Sprintf("%q is no module of Python or Node.js; use for example openai", module))
 	}
 	for _, name := range a.Variables {
 		check(!strings.ContainsAny(name, "=\x00"), "rollout.agent.variables", "give names alone: the values are those that the node has")
@@ -49,8 +50,12 @@ func (a *Agent) check(check func(ok bool, key, problem string)) {
 	check(a.Grace > 0, "rollout.agent.grace", "use a positive duration such as 2s")
 }
 
-// moduleName is what Python imports.
-var moduleName = regexp.MustCompile(`^[\pL_][\pL\pN_]*(\.[\pL_][\pL\pN_]*)*$`)
+var (
+	// pythonModule is what Python imports.
+	pythonModule = regexp.MustCompile(`^[\pL_][\pL\pN_]*(\.[\pL_][\pL\pN_]*)*$`)
+	// nodeModule is what Node.js imports: one of its own, or a package, perhaps of a scope, and a file in it.
+	nodeModule = regexp.MustCompile(`^(node:|@[\w.~-]+/)?[\w~][\w.~-]*(/[\w.~-]+)*$`)
+)
 
 // commandValue is a program with its arguments. Its text form is a line as one types it: words between spaces, where
 // single or double quotes hold together what they enclose. No other character means anything but itself.

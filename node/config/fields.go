@@ -33,7 +33,7 @@ func (c *Config) fields() []field {
 		{"rollout.timeout", "end a rollout that takes longer; 0 is never", durationValue(&c.Rollout.Timeout)},
 		{"rollout.agent.command", "program that plays the rollouts, with its arguments, in place of the built-in agent", commandValue(&c.Rollout.Agent.Command)},
 		{"rollout.agent.folder", "folder of the program's files; empty is where the node is started", textValue(&c.Rollout.Agent.Folder)},
-		{"rollout.agent.preload", "Python modules to import once for all rollouts, each of which then starts with them", listValue(&c.Rollout.Agent.Preload)},
+		{"rollout.agent.preload", "modules of Python or Node.js to import ahead, so that each rollout starts with them", listValue(&c.Rollout.Agent.Preload)},
 		{"rollout.agent.variables", "names of the node's environment variables that the program gets too", listValue(&c.Rollout.Agent.Variables)},
 		{"rollout.agent.processes", "processes of the program that run at once; 0 is 32", intValue(&c.Rollout.Agent.Processes)},
 		{"rollout.agent.grace", "how long a process may take to end when its rollout's time is over", durationValue(&c.Rollout.Agent.Grace)},

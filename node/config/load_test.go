@@ -138,7 +138,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			[]string{"rollout.agent.lightning", "leave out the other"}},
 		"preload of a file": {
 			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_AGENT_COMMAND=python3 a.py", "LIGHTSWARM_ROLLOUT_AGENT_PRELOAD=a.py,-m"}},
-			[]string{"rollout.agent.preload", `"-m" is no Python module`}},
+			[]string{"rollout.agent.preload", `"-m" is no module of Python or Node.js`}},
 		"variable with a value": {
 			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_AGENT_COMMAND=a", "LIGHTSWARM_ROLLOUT_AGENT_VARIABLES=KEY=1"}},
 			[]string{"rollout.agent.variables", "names alone"}},

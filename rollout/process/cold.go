@@ -5,23 +5,28 @@ package process
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"runtime"
 	"sync"
 )
 
 // cold starts the program anew for each rollout.
-type cold struct{ command Command }
+type cold struct {
+	command Command
+	scratch string
+	limit   int // of an answer, in bytes
+}
 
 // ready implements starter.
 func (*cold) ready(context.Context) error { return nil }
 
+// prepare implements starter.
+func (c *cold) prepare(context.Context) (*room, error) { return newRoom(c.scratch, c.limit) }
+
 // start implements starter.
-func (c *cold) start(_ context.Context, p place, environ []string, s *stdio) (child, error) {
-	cmd := exec.Command(c.command.Args[0], c.command.Args[1:]...)
-	cmd.Dir, cmd.Env = p.work, environ
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.ends[0], s.ends[1], s.ends[2]
-	return launch(cmd)
+func (c *cold) start(_ context.Context, r *room, environ []string) (child, error) {
+	return launchIn(r, c.command.Args, environ)
 }
 
 func (*cold) close() {}
@@ -31,8 +36,9 @@ type program struct {
 	cmd   *exec.Cmd
 	ended chan ended // has room for the one end
 
-	mu   sync.Mutex
-	gone bool // guarded by mu; the process is not there any more, its number may be another's
+	mu    sync.Mutex
+	gone  bool     // guarded by mu; the process is not there any more, its number may be another's
+	marks []string // guarded by mu; what, in their environment, shows that processes are this one's
 }
 
 // ended is how a process ended.
@@ -41,9 +47,17 @@ type ended struct {
 	err    error
 }
 
+// launchIn starts a program in its room. More files become its descriptors from 3 on.
+func launchIn(r *room, args, environ []string, more ...*os.File) (*program, error) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.Env, cmd.ExtraFiles = r.work, environ, more
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.ends[0], r.ends[1], r.ends[2]
+	return launch(cmd)
+}
+
 // launch starts a process. Its thread waits for it: on Linux the process is killed when the thread that started it ends.
 func launch(cmd *exec.Cmd) (*program, error) {
-	p := &program{cmd: cmd, ended: make(chan ended, 1)}
+	p := &program{cmd: cmd, ended: make(chan ended, 1), marks: marksOf(cmd.Env)}
 	cmd.SysProcAttr = attributes()
 	started := make(chan error, 1)
 	go func() {
@@ -67,7 +81,7 @@ func (p *program) await() ended {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	signalGroup(p.cmd.Process.Pid, kill)
-	sweep(p.cmd.Env)
+	sweep(p.marks)
 	err := p.cmd.Wait()
 	p.gone = true
 	var exit *exec.ExitError
@@ -83,6 +97,13 @@ func (p *program) await() ended {
 func (p *program) wait() (status, error) {
 	e := <-p.ended
 	return e.status, e.err
+}
+
+// mark says that processes with the marks in an environment are this one's too.
+func (p *program) mark(environ []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.marks = append(p.marks, marksOf(environ)...)
 }
 
 func (p *program) ask()  { p.signal(ask) }

@@ -55,7 +55,7 @@ func resolve(c Command, path string) (Command, error) {
 	option := len(c.Args) < 2 || strings.HasPrefix(c.Args[1], "-")
 	switch {
 	case len(c.Preload) > 0 && option:
-		return c, errors.New("with modules to preload it is a Python interpreter, a script and the script's arguments")
+		return c, errors.New("with modules to preload it is Python or Node.js, a script and the script's arguments")
 	case len(c.Preload) > 0, c.Dir != "" && !option && filepath.Ext(c.Args[1]) != "" && takesScript(program):
 		if !filepath.IsAbs(c.Args[1]) {
 			if c.Args[1], err = filepath.Abs(filepath.Join(c.Dir, c.Args[1])); err != nil {
@@ -72,6 +72,12 @@ func resolve(c Command, path string) (Command, error) {
 func takesScript(program string) bool {
 	name := strings.TrimRight(filepath.Base(program), "0123456789.")
 	return slices.Contains([]string{"python", "pypy", "node", "ruby", "perl", "sh", "bash"}, name)
+}
+
+// isNode says that a program is Node.js, by its name.
+func isNode(program string) bool {
+	name := strings.TrimRight(filepath.Base(program), "0123456789.-")
+	return name == "node" || name == "nodejs"
 }
 
 // lookUp finds a program.

@@ -34,7 +34,11 @@
 // # Preloaded modules
 //
 // An interpreter that starts anew for each rollout may spend most of the rollout with imports. With Command.Preload
-// one interpreter imports the modules and forks for each rollout, which takes milliseconds. The fork looks as if the
+// it has them behind it when a rollout begins. How depends on the interpreter.
+//
+// # Python
+//
+// One interpreter imports the modules and forks for each rollout, which takes milliseconds. The fork looks as if the
 // interpreter had just been started with the script: sys.argv, sys.path, __main__, os.environ, standard streams,
 // signal handlers, event loops and the seeds of random and numpy are its own, and so is all else that it changes.
 // It differs in that modules have the state that importing them, with the environment of the command alone, has led to;
@@ -50,21 +54,38 @@
 // An interpreter that dies is started again, with growing pauses while nothing comes of it. Agents that it had
 // forked go on, and a rollout that it had not come to fork for begins again, once.
 //
+// # Node.js
+//
+// Node cannot fork. So processes are started ahead: each imports the modules and then waits, standing still, for the one
+// rollout that it plays, in the folders and with the standard streams that are that rollout's. As many wait as there are
+// processors, and no more than may run at once; when one is taken the next is started. A rollout begins in milliseconds
+// where one is ready, and waits for the next where none is: a node whose processors have nothing else to do gains the time
+// of the imports, one that is busy with them gains nothing. No two rollouts share a process, so there is nothing to clean.
+//
+// The script is run by Node itself, and modules are those that it would find itself, in the form that its own kind of module
+// gets. A rollout differs from one whose process was just started in that imports saw the command's environment without the
+// rollout's; in that what they put off, such as timers, may happen before the script's first line; in that the process has
+// run for a while (process.uptime, performance.now); and in that a script in CommonJS has no module.parent, and its path for
+// module.id.
+//
+// A process that dies while it waits is replaced; one that does not begin its rollout is killed, and the rollout begins again,
+// once, with another. While imports fail, starts pause for longer and longer.
+//
 // # What can escape
 //
 // This is no sandbox. A program may do all that the node's user may: read the node's files, use the network, fill memory
 // and disk, kill processes. Of what it starts, after its end there is left:
 //
-//	Linux, without Preload  a process that has left the group and was started with an environment without
+//	Linux                   a process that has left the group and was started with an environment without
 //	                        LIGHTSWARM_ROLLOUT, or lets nobody read it, or does not stop to fork for a hundred rounds
 //	                        of search
-//	Linux, with Preload     nothing, unless it does not stop to fork for 10 seconds, runs as another user, or the
+//	Linux, Python, Preload  nothing, unless it does not stop to fork for 10 seconds, runs as another user, or the
 //	                        program kills or stops its guard: a process between interpreter and agent whose children
 //	                        all of its descendants become
 //	elsewhere               a process that has left the group; also with Preload in a Python without ctypes
 //
-// What the import of a module starts in a session of its own is left when its interpreter has ended.
+// What the import of a module starts in a session of its own is left when its Python has ended.
 //
-// When the node itself is killed, programs die with it on Linux, but without Preload not what they have started. With
-// Preload a guard sees the end and kills all. Elsewhere programs without Preload go on. Folders are left in Scratch.
+// When the node itself is killed, programs die with it on Linux, but not what they have started. With Preload in Python a
+// guard sees the end and kills all. Elsewhere programs that run on their own go on. Folders are left in Scratch.
 package process

@@ -28,13 +28,19 @@ const heeding = 10 * time.Second
 // newFork tells the guard what the agent is to find.
 func newFork(w *warm, i *interpreter, talk *net.UnixConn, finds []string) *fork {
 	f := &fork{warm: w, interpreter: i, talk: talk, sent: make(chan struct{})}
-	message := strings.Join(finds, "\x00")
-	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
+	framed := frame(finds)
 	go func() {
 		defer close(f.sent)
 		f.send(framed)
 	}()
 	return f
+}
+
+// frame is a list of texts without zero bytes as one message: its length in four bytes, big endian, then the texts,
+// separated by zero bytes.
+func frame(texts []string) []byte {
+	message := strings.Join(texts, "\x00")
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
 }
 
 // send writes to the guard. It fails if the guard is gone, which wait finds.

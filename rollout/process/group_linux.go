@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,18 +25,12 @@ func awaitExit(pid int) error {
 	}
 }
 
-// sweep kills the processes outside the group that were started with the rollout's mark in their environment. It looks
-// again until it finds none, because what it kills may have started another meanwhile; a program that outruns it for
-// so many rounds does not end here.
-func sweep(environ []string) {
-	var marked []byte
-	for _, entry := range environ {
-		if strings.HasPrefix(entry, mark("")) {
-			marked = []byte("\x00" + entry + "\x00")
-		}
-	}
+// sweep kills the processes outside the group that were started with a mark in their environment. It looks again until
+// it finds none, because what it kills may have started another meanwhile; a program that outruns it for so many rounds
+// does not end here.
+func sweep(marks []string) {
 	for range 100 {
-		if len(marked) == 0 || !sweepOnce(marked) {
+		if len(marks) == 0 || !sweepOnce(marks) {
 			return
 		}
 	}
@@ -44,11 +38,13 @@ func sweep(environ []string) {
 
 // sweepOnce kills all it finds, and says whether it found any. An ended process that nobody has waited for yet shows no
 // environment.
-func sweepOnce(marked []byte) (found bool) {
+func sweepOnce(marks []string) (found bool) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
 		environ, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(append([]byte{0}, environ...), marked) {
+		if err != nil || !slices.ContainsFunc(marks, func(m string) bool {
+			return bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+m+"\x00"))
+		}) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() {

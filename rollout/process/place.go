@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +25,36 @@ func newPlace(scratch string) (place, error) {
 		}
 	}
 	return p, nil
+}
+
+// room is what one program has to itself: its folders and its standard streams.
+type room struct {
+	place
+	*stdio
+	tenant interface{ leave() } // the process that waits in it; nil when none does, or when its rollout has begun
+}
+
+// newRoom makes a room below a folder, for an answer of at most limit bytes.
+func newRoom(scratch string, limit int) (*room, error) {
+	p, err := newPlace(scratch)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newStdio(limit)
+	if err != nil {
+		return nil, errors.Join(err, RemoveAll(p.root))
+	}
+	return &room{place: p, stdio: s}, nil
+}
+
+// vacate ends whoever waits in the room and removes its folders. A program that has begun there has ended before.
+func (r *room) vacate() error {
+	if r.tenant != nil {
+		r.tenant.leave()
+	}
+	r.finish()
+	r.close()
+	return RemoveAll(r.root)
 }
 
 // RemoveAll removes a folder that programs ran in, also what they made read-only.
@@ -84,3 +115,13 @@ func latest(environ []string) (out []string) {
 
 // mark is a variable that all processes of a rollout inherit, and no others have.
 func mark(rollout string) string { return "LIGHTSWARM_ROLLOUT=" + rollout }
+
+// marksOf are the marks in an environment.
+func marksOf(environ []string) (marks []string) {
+	for _, entry := range environ {
+		if strings.HasPrefix(entry, mark("")) {
+			marks = append(marks, entry)
+		}
+	}
+	return marks
+}

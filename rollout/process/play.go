@@ -15,8 +15,10 @@ import (
 type starter interface {
 	// ready waits until programs can be started. An error says why they cannot be.
 	ready(ctx context.Context) error
-	// start starts the program of one rollout; ctx bounds the start alone. The caller waits for the child.
-	start(ctx context.Context, p place, environ []string, s *stdio) (child, error)
+	// prepare makes the room of one rollout's program; ctx bounds the wait for it. The caller vacates it.
+	prepare(ctx context.Context) (*room, error)
+	// start starts the program in its room; ctx bounds the start alone. The caller waits for the child.
+	start(ctx context.Context, r *room, environ []string) (child, error)
 	// close frees what it holds, after all children have ended.
 	close()
 }
@@ -38,7 +40,7 @@ type status struct {
 }
 
 // errUnborn is the end of a program that never began.
-var errUnborn = errors.New("the interpreter that it was to be forked from was killed, did not answer or could not fork")
+var errUnborn = errors.New("the process that was prepared for it was killed, did not answer or could not fork")
 
 // notStarted is the error of a rollout whose program could not be started: the failure of what is around the agent, from
 // which nothing follows about it.
@@ -48,12 +50,15 @@ func notStarted(doing string, cause error) error {
 
 // play runs the program of one rollout.
 func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Result, error) {
-	where, err := newPlace(a.scratch)
+	r, err := a.start.prepare(ctx)
 	if err != nil {
-		return agent.Result{}, notStarted("make a working folder", err)
+		if cause := context.Cause(ctx); cause != nil {
+			return agent.Result{}, cause
+		}
+		return agent.Result{}, notStarted("make room for the program", err)
 	}
 	defer func() {
-		if err := RemoveAll(where.root); err != nil {
+		if err := r.vacate(); err != nil {
 			a.options.Log.Warn("a rollout's folder is left", "cause", err)
 		}
 	}()
@@ -63,12 +68,7 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 		return agent.Result{}, notStarted("open a session", err)
 	}
 	defer session.End()
-	s, err := newStdio(task, a.options.MaxOutput)
-	if err != nil {
-		return agent.Result{}, notStarted("make pipes", err)
-	}
-	defer s.close()
-	program, err := a.start.start(ctx, where, environ(where, a.options.Command.Environ, session, task), s)
+	program, err := a.start.start(ctx, r, environ(r.place, a.options.Command.Environ, session, task))
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return agent.Result{}, cause
@@ -76,14 +76,14 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 		return agent.Result{}, notStarted("start the program", err)
 	}
 	a.programs.started.Add(1)
-	s.begin()
+	r.begin(task)
 	ended, stopped := make(chan struct{}), make(chan request, 1)
 	go func() { stopped <- stop(ctx, program, a.options.Grace, ended) }()
 	how, lost := program.wait()
 	a.programs.ended.Add(1)
 	close(ended)
 	asked := <-stopped
-	out, complaints := s.finish()
+	out, complaints := r.finish()
 	seen := session.End()
 	if complaints != "" {
 		a.options.Log.Debug("an agent's standard error", "rollout", session.ID(), "text", complaints)

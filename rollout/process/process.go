@@ -27,9 +27,9 @@ type Command struct {
 	// Environ are more variables, as "NAME=value". They override those that the package sets, except those of the
 	// rollout's session and TASK.
 	Environ []string
-	// Preload are Python modules that one interpreter imports once, so that each rollout's has them already. With any,
-	// Args are a Python interpreter (3.9 or later), a script and its arguments. Empty starts the program anew for each
-	// rollout.
+	// Preload are modules that are imported before a rollout begins. With any, Args are a script and its arguments, and
+	// before them an interpreter: Node.js (20.12 or later) if that is its name, else Python (3.9 or later). Empty starts the
+	// program anew for each rollout.
 	Preload []string
 }
 
@@ -48,7 +48,7 @@ type Options struct {
 	MaxOutput int
 	// Scratch is the folder below which programs run; empty means the system's folder for temporary files.
 	Scratch string
-	// Log gets what the programs complain about, and the interpreter that preloads modules; nil discards it.
+	// Log gets what the programs complain about, and the processes that preload modules; nil discards it.
 	Log *slog.Logger
 }
 
@@ -106,7 +106,7 @@ func New(o Options) (*Agent, error) {
 	if o.Concurrent > 0 {
 		a.turns = make(chan struct{}, o.Concurrent)
 	}
-	if a.start, err = newStarter(a.ctx, command, scratch, o.Log); err != nil {
+	if a.start, err = newStarter(a.ctx, command, scratch, o); err != nil {
 		a.cancel(err)
 		return nil, errors.Join(fmt.Errorf("start agents: %w", err), os.RemoveAll(scratch))
 	}

@@ -22,22 +22,23 @@ type output struct {
 	more bool
 }
 
-// stdio is a program's standard input, output and error.
+// stdio is a program's standard input, output and error. One goroutine at a time has it.
 type stdio struct {
-	task  string
 	limit int
 	in    *os.File // what goes to the program comes from here
 	out   *os.File
 	err   *os.File
 	ends  [3]*os.File // the program's; closed once it has them
 
+	listening  bool
 	moving     sync.WaitGroup
 	written    output // after moving
 	complaints tail   // after moving
 }
 
-func newStdio(task string, limit int) (s *stdio, err error) {
-	s = &stdio{task: task, limit: limit}
+// newStdio makes the pipes of a program whose answer has at most limit bytes.
+func newStdio(limit int) (s *stdio, err error) {
+	s = &stdio{limit: limit}
 	if s.ends[0], s.in, err = os.Pipe(); err == nil {
 		if s.out, s.ends[1], err = os.Pipe(); err == nil {
 			s.err, s.ends[2], err = os.Pipe()
@@ -51,14 +52,23 @@ func newStdio(task string, limit int) (s *stdio, err error) {
 }
 
 // begin moves the task in and what the program writes out, once the program has its ends.
-func (s *stdio) begin() {
+func (s *stdio) begin(task string) {
+	s.listen()
+	s.moving.Go(func() {
+		_, _ = io.WriteString(s.in, task) // fails if the program does not read all of it, which is its affair
+		s.in.Close()
+	})
+}
+
+// listen moves out what the program writes, once it has its ends. A second time does nothing.
+func (s *stdio) listen() {
+	if s.listening {
+		return
+	}
+	s.listening = true
 	for _, f := range s.ends {
 		f.Close()
 	}
-	s.moving.Go(func() {
-		_, _ = io.WriteString(s.in, s.task) // fails if the program does not read all of it, which is its affair
-		s.in.Close()
-	})
 	s.moving.Go(func() {
 		var text strings.Builder
 		_, _ = io.Copy(&text, io.LimitReader(s.out, int64(s.limit))) // what came is what there is

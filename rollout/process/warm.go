@@ -37,6 +37,8 @@ type warm struct {
 	command Command
 	place   place
 	script  string // the preloader
+	scratch string
+	limit   int // of an answer, in bytes
 	log     *slog.Logger
 	ctx     context.Context // ends before close is called
 	// killing bounds how long a guard may take to kill an agent and all that it left, which it gives up after 10 seconds.
@@ -48,12 +50,15 @@ type warm struct {
 	serving sync.WaitGroup
 }
 
-func newWarm(ctx context.Context, c Command, scratch string, log *slog.Logger) (*warm, error) {
+func newWarm(ctx context.Context, c Command, scratch string, o Options) (*warm, error) {
 	where, err := newPlace(scratch)
 	if err != nil {
 		return nil, err
 	}
-	w := &warm{command: c, place: where, script: filepath.Join(where.root, "preload.py"), log: log, ctx: ctx, killing: 15 * time.Second}
+	w := &warm{
+		command: c, place: where, script: filepath.Join(where.root, "preload.py"), scratch: scratch, limit: o.MaxOutput,
+		log: o.Log, ctx: ctx, killing: 15 * time.Second,
+	}
 	if err := os.WriteFile(w.script, preloader, 0o600); err != nil {
 		return nil, err
 	}
@@ -119,8 +124,11 @@ func (w *warm) await(ctx context.Context) (*interpreter, error) {
 	}
 }
 
+// prepare implements starter.
+func (w *warm) prepare(context.Context) (*room, error) { return newRoom(w.scratch, w.limit) }
+
 // start implements starter.
-func (w *warm) start(ctx context.Context, p place, environ []string, s *stdio) (child, error) {
+func (w *warm) start(ctx context.Context, r *room, environ []string) (child, error) {
 	i, err := w.await(ctx)
 	if err != nil {
 		return nil, err
@@ -130,12 +138,12 @@ func (w *warm) start(ctx context.Context, p place, environ []string, s *stdio) (
 		return nil, err
 	}
 	defer theirs.Close()
-	if err := i.pass(s.ends[0], s.ends[1], s.ends[2], theirs); err != nil {
+	if err := i.pass(r.ends[0], r.ends[1], r.ends[2], theirs); err != nil {
 		talk.Close()
 		w.discard(i) // if it is there at all it does not listen
 		return nil, fmt.Errorf("%w: %w", errUnborn, err)
 	}
-	return newFork(w, i, talk, append([]string{p.work}, environ...)), nil
+	return newFork(w, i, talk, append([]string{r.work}, environ...)), nil
 }
 
 // interpreter is one process that preloads modules and forks.

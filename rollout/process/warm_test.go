@@ -134,26 +134,23 @@ func TestAGuardThatIsStopped(t *testing.T) {
 // When the node is gone its end of each guard's socket is closed.
 func TestAgentsEndWithTheNode(t *testing.T) {
 	f := newFixture(t, modes["warm"])
-	where, err := newPlace(f.Agent.scratch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := newStdio("hang stubborn", 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
 	w := f.start.(*warm)
-	program, err := w.start(context.Background(), where, append(base(where), w.command.Environ...), s)
+	r, err := w.prepare(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.begin()
+	program, err := w.start(t.Context(), r, append(base(r.place), w.command.Environ...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.begin("hang stubborn")
 	gone := f.meter.meet(t)
 	program.(*fork).talk.Close()
 	gone()
-	s.finish()
 	program.wait()
+	if err := r.vacate(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestModulesThatCannotBeImported(t *testing.T) {

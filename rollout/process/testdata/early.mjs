@@ -1,0 +1,12 @@
+// A module that is worth preloading: it remembers where it was imported.
+
+import { spawn } from "node:child_process";
+
+export const state = [];
+export const importedWith = process.env.TASK ?? "no task";
+if (process.env.EARLY === "loop") for (;;);
+if (process.env.EARLY === "wait") await new Promise(() => {});
+if (process.env.EARLY === "child") {
+  const child = 'require("net").connect(process.env.METER.split(":")[1], "127.0.0.1").write("here\\n")';
+  spawn(process.execPath, ["-e", child], { detached: true, stdio: "ignore" }).unref();
+}
