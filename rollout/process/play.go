@@ -68,6 +68,7 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 		return agent.Result{}, notStarted("open a session", err)
 	}
 	defer session.End()
+	r.tell(task)
 	program, err := a.start.start(ctx, r, environ(r.place, a.options.Command.Environ, session, task))
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -76,7 +77,7 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 		return agent.Result{}, notStarted("start the program", err)
 	}
 	a.programs.started.Add(1)
-	r.begin(task)
+	r.listen()
 	ended, stopped := make(chan struct{}), make(chan request, 1)
 	go func() { stopped <- stop(ctx, program, a.options.Grace, ended) }()
 	how, lost := program.wait()

@@ -11,6 +11,8 @@ import (
 const (
 	// maxComplaints is how much of the end of a program's standard error is kept, in bytes.
 	maxComplaints = 8 << 10
+	// pipeHolds is what an empty pipe takes at least, in bytes.
+	pipeHolds = 4 << 10
 	// drain is how long what a program wrote may take to be read after its end: it is there already, but the end of the
 	// pipe does not come while a process that escaped holds it.
 	drain = time.Second
@@ -51,13 +53,18 @@ func newStdio(limit int) (s *stdio, err error) {
 	return s, nil
 }
 
-// begin moves the task in and what the program writes out, once the program has its ends.
-func (s *stdio) begin(task string) {
-	s.listen()
-	s.moving.Go(func() {
+// tell moves the task in. One that fits into any pipe is there when it returns, and so is its end: a program whose imports
+// have made its standard input non-blocking, as some do that look at it, must not find it empty.
+func (s *stdio) tell(task string) {
+	move := func() {
 		_, _ = io.WriteString(s.in, task) // fails if the program does not read all of it, which is its affair
 		s.in.Close()
-	})
+	}
+	if len(task) <= pipeHolds {
+		move()
+	} else {
+		s.moving.Go(move)
+	}
 }
 
 // listen moves out what the program writes, once it has its ends. A second time does nothing.

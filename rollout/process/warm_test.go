@@ -139,11 +139,12 @@ func TestAgentsEndWithTheNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.tell("hang stubborn")
 	program, err := w.start(t.Context(), r, append(base(r.place), w.command.Environ...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.begin("hang stubborn")
+	r.listen()
 	gone := f.meter.meet(t)
 	program.(*fork).talk.Close()
 	gone()

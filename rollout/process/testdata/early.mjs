@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 
 export const state = [];
+export const { isTTY } = process.stdin; // which makes it non-blocking
 export const importedWith = process.env.TASK ?? "no task";
 if (process.env.EARLY === "loop") for (;;);
 if (process.env.EARLY === "wait") await new Promise(() => {});
