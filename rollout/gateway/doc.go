@@ -48,8 +48,8 @@
 //
 // Of a completion that is no message the agent sees the text, special tokens spelled out, with finish_reason stop.
 //
-// Of a tool's JSON schema the policy reads all but titles, and descriptions that repeat a property's name: frameworks add
-// them to what they make of a function, each in its own way.
+// Of a tool's JSON schema the policy reads all but titles, the draft that it is of, and descriptions that repeat a
+// property's name: frameworks add them to what they make of a function, each in its own way.
 //
 // Answers are sampled whole before a stream's first delta. Sampling parameters are dropped: a bundle has no place for
 // them.

@@ -6,8 +6,9 @@ import (
 )
 
 // parameters is what a policy reads of a tool's JSON schema. Frameworks that make a schema of a function put a title on
-// everything, or a description that is a parameter's name again; that says nothing, costs a small policy's context and
-// makes the same tool look different in each framework, so it is left out. The rest stays, in its order.
+// everything, or a description that is a parameter's name again, or say which draft of JSON Schema it is of; that says
+// nothing, costs a small policy's context and makes the same tool look different in each framework, so it is left out. The
+// rest stays, in its order.
 func parameters(schema json.RawMessage) string {
 	if isNull(schema) {
 		return ""
@@ -27,7 +28,7 @@ func plainSchema(schema json.RawMessage, name string, levels int) json.RawMessag
 	return eachMember(schema, func(key string, value json.RawMessage) json.RawMessage {
 		var text string
 		switch key {
-		case "title":
+		case "title", "$schema":
 			if json.Unmarshal(value, &text) == nil {
 				return nil
 			}

@@ -15,6 +15,8 @@ func TestParametersLeaveOutWhatSaysNothing(t *testing.T) {
 		// A schema as pydantic makes it, with a framework's own additions.
 		`{"properties":{"expression":{"title":"Expression","type":"string"}},"required":["expression"],"title":"calculator_args","type":"object","additionalProperties":false}`: `{"properties":{"expression":{"type":"string"}},"required":["expression"],"type":"object","additionalProperties":false}`,
 		`{"type":"object","properties":{"b":{"description":"b","title":"B","type":"string"},"a":{"type":"integer"}}}`:                                                           `{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"integer"}}}`,
+		// One as zod makes it.
+		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"$schema":{"type":"string"}}}`: `{"type":"object","properties":{"$schema":{"type":"string"}}}`,
 		// What says something stays: a description, a property that is called title, names in other places.
 		`{"type":"object","properties":{"a":{"type":"string","description":"a city"}}}`:                   `{"type":"object","properties":{"a":{"type":"string","description":"a city"}}}`,
 		`{"type":"object","properties":{"title":{"type":"string","title":"Title"}}}`:                      `{"type":"object","properties":{"title":{"type":"string"}}}`,
