@@ -3,6 +3,8 @@
 import { readFileSync } from "node:fs";
 import OpenAI from "openai";
 
+import { calculate } from "./calculator.mjs";
+
 const tools = [{
   type: "function",
   function: {
@@ -12,37 +14,11 @@ const tools = [{
   },
 }];
 
-// calculate is the value of an expression of whole numbers, by recursive descent.
-function calculate(expression) {
-  const symbols = expression.match(/\d+|[-+*()]|\S/g) ?? [];
-  const sum = () => {
-    let value = product();
-    while (symbols[0] === "+" || symbols[0] === "-") value = symbols.shift() === "+" ? value + product() : value - product();
-    return value;
-  };
-  const product = () => {
-    let value = factor();
-    while (symbols[0] === "*") value = symbols.shift() && value * factor();
-    return value;
-  };
-  const factor = () => {
-    const symbol = symbols.shift() ?? "";
-    if (symbol === "-") return -factor();
-    if (symbol !== "(") return BigInt(symbol || "nothing");
-    const value = sum();
-    if (symbols.shift() !== ")") throw new SyntaxError("a parenthesis is not closed");
-    return value;
-  };
-  const value = sum();
-  if (symbols.length > 0) throw new SyntaxError("something follows");
-  return String(value);
-}
-
 function use(call) {
   try {
     return calculate(JSON.parse(call.arguments).expression);
   } catch {
-    return "error: not an expression of whole numbers";
+    return 'error: arguments must be {"expression":"..."}';
   }
 }
 

@@ -29,7 +29,7 @@ var openaiChat = []string{"openai.resources.chat.completions.completions", "http
 // program is an agent and the network that trains with it.
 type program struct {
 	file, framework, api string
-	// preload are the modules that a warm interpreter imports once.
+	// preload are the modules that interpreters import ahead of rollouts.
 	preload []string
 }
 
@@ -39,7 +39,9 @@ var programs = []program{
 	{"langchain_agent.py", "LangChain and LangGraph", "Chat Completions", append([]string{"langchain.agents", "langchain_openai"}, openaiChat...)},
 	{"openai_agents.py", "OpenAI Agents SDK", "Responses", []string{"agents", "openai.resources.responses.responses", "httpcore2", "anyio._backends._asyncio"}},
 	{"autogen_agent.py", "AutoGen", "Chat Completions", append([]string{"autogen_agentchat.agents", "autogen_ext.models.openai", "anyio._backends._asyncio"}, openaiChat...)},
-	{"openai_sdk.mjs", "openai (JavaScript)", "Chat Completions", nil},
+	{"openai_sdk.mjs", "openai (JavaScript)", "Chat Completions", []string{"openai"}},
+	{"langchain_agent.mjs", "LangChain (JavaScript)", "Chat Completions", []string{"langchain", "@langchain/openai", "zod"}},
+	{"openai_agents.mjs", "OpenAI Agents SDK (JavaScript)", "Responses", []string{"@openai/agents", "zod"}},
 }
 
 // What every network is like: few steps and a bold learning rate, with which held-out success more than doubles in about
@@ -51,8 +53,13 @@ const (
 	learningRate = "7e-4"
 )
 
-// patience bounds one network, on a machine that does much else.
-const patience = 10 * time.Minute
+const (
+	// patience bounds one network, on a machine that does much else.
+	patience = 10 * time.Minute
+	// finalPatience is how long the last version's evaluation may go without a result: rollouts of a learner that has ended
+	// its training are played to their end before.
+	finalPatience = 2 * time.Minute
+)
 
 func main() {
 	python := flag.String("python", "python3", "interpreter of the programs in Python")
@@ -102,7 +109,7 @@ func check(ctx context.Context, chosen []program, python, javascript string) err
 		return fmt.Errorf("build lightswarm: %w", err)
 	}
 	var table bytes.Buffer
-	fmt.Fprintln(&table, "program             framework                API               held-out      greedy        rollouts  seconds  verdict")
+	fmt.Fprintln(&table, "program              framework                       API               held-out      greedy        rollouts  seconds  verdict")
 	failed := false
 	for _, p := range chosen {
 		command, folder, err := place(p, work, python, javascript)
@@ -126,7 +133,7 @@ func check(ctx context.Context, chosen []program, python, javascript string) err
 			verdict, _, _ = strings.Cut(err.Error(), "\n")
 			fmt.Fprintf(os.Stderr, "%s: %v\n", p.file, err)
 		}
-		fmt.Fprintf(&table, "%-18s  %-23s  %-16s  %.3f>%.3f   %.3f>%.3f   %-8d  %-7.1f  %s\n", p.file, p.framework, p.api,
+		fmt.Fprintf(&table, "%-19s  %-30s  %-16s  %.3f>%.3f   %.3f>%.3f   %-8d  %-7.1f  %s\n", p.file, p.framework, p.api,
 			r.HeldOut.Start.Success, r.HeldOut.End.Success, r.Greedy.Start.Success, r.Greedy.End.Success, r.RolloutsAccepted, r.Seconds, verdict)
 	}
 	fmt.Print(table.String())
@@ -137,7 +144,7 @@ func check(ctx context.Context, chosen []program, python, javascript string) err
 }
 
 // place says how a program is started, and from which folder. What is written in JavaScript finds its modules from where
-// it lies, so it is copied beside them.
+// it lies, so all of that is copied beside them.
 func place(p program, work, python, javascript string) (command []string, folder string, err error) {
 	if folder, err = filepath.Abs(examples); err != nil {
 		return nil, "", err
@@ -148,7 +155,7 @@ func place(p program, work, python, javascript string) (command []string, folder
 	if javascript == "" {
 		return nil, "", fmt.Errorf("%s needs --javascript", p.file)
 	}
-	source, err := os.ReadFile(filepath.Join(folder, p.file))
+	sources, err := filepath.Glob(filepath.Join(folder, "*.mjs"))
 	if err != nil {
 		return nil, "", err
 	}
@@ -159,7 +166,16 @@ func place(p program, work, python, javascript string) (command []string, folder
 	if err := os.Symlink(filepath.Join(javascript, "node_modules"), filepath.Join(folder, "node_modules")); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, "", err
 	}
-	return []string{"node", p.file}, folder, os.WriteFile(filepath.Join(folder, p.file), source, 0o644)
+	for _, file := range sources {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return nil, "", err
+		}
+		if err := os.WriteFile(filepath.Join(folder, filepath.Base(file)), source, 0o644); err != nil {
+			return nil, "", err
+		}
+	}
+	return []string{"node", p.file}, folder, nil
 }
 
 // train runs a network and reads its report.
@@ -177,6 +193,7 @@ func train(ctx context.Context, p program, binary string, command []string, fold
 		arguments = append(arguments, "--agent-preload", strings.Join(p.preload, ","))
 	}
 	c := exec.CommandContext(ctx, binary, arguments...) //nolint:gosec // the program was just built here
+	c.Env = append(os.Environ(), "LIGHTSWARM_LEARNER_FINAL_PATIENCE="+finalPatience.String())
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 30 * time.Second
