@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -35,6 +36,9 @@ func (s *spare) hear(want byte, d time.Duration) error {
 // begin lets the process run its script with an environment. After an error it has not begun, or is never to be heard of.
 func (s *spare) begin(environ []string, within time.Duration) error {
 	s.program.mark(environ)
+	if err := s.block(); err != nil {
+		return err
+	}
 	if err := s.talk.SetWriteDeadline(time.Now().Add(within)); err != nil {
 		return err
 	}
@@ -46,6 +50,18 @@ func (s *spare) begin(environ []string, within time.Duration) error {
 	}
 	s.talk.Close()
 	return nil
+}
+
+// block has reads of standard input wait for what comes, as they do in a program that has just started: Node.js makes a pipe
+// non-blocking for good as soon as a module looks at process.stdin, and a read ahead of a large task would fail.
+func (s *spare) block() error {
+	in, err := s.room.ends[0].SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = in.Control(func(fd uintptr) { failed = syscall.SetNonblock(int(fd), false) })
+	return errors.Join(err, failed)
 }
 
 // leave ends the process, if it has not ended, and waits for it.

@@ -196,10 +196,10 @@ func (p *spares) prepare(ctx context.Context) (*room, error) {
 	}
 }
 
-// start implements starter.
-func (p *spares) start(ctx context.Context, r *room, environ []string) (child, error) {
+// start implements starter. A process that stands ready begins at once, so the end of the context is left to what follows:
+// to kill it here would deny one that has just begun its grace.
+func (p *spares) start(_ context.Context, r *room, environ []string) (child, error) {
 	s := r.tenant.(*spare)
-	defer context.AfterFunc(ctx, s.program.kill)()
 	if err := s.begin(environ, p.heeding); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnborn, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -30,7 +31,8 @@ type stdio struct {
 	in    *os.File // what goes to the program comes from here
 	out   *os.File
 	err   *os.File
-	ends  [3]*os.File // the program's; closed once it has them
+	// ends are the program's. That of its input is kept until it ends: a spare's is put right with it.
+	ends [3]*os.File
 
 	listening  bool
 	moving     sync.WaitGroup
@@ -58,6 +60,9 @@ func newStdio(limit int) (s *stdio, err error) {
 func (s *stdio) tell(task string) {
 	move := func() {
 		_, _ = io.WriteString(s.in, task) // fails if the program does not read all of it, which is its affair
+		// A process that is being started has what this one has until it executes its program, the open pipe too.
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
 		s.in.Close()
 	}
 	if len(task) <= pipeHolds {
@@ -73,7 +78,7 @@ func (s *stdio) listen() {
 		return
 	}
 	s.listening = true
-	for _, f := range s.ends {
+	for _, f := range s.ends[1:] {
 		f.Close()
 	}
 	s.moving.Go(func() {
@@ -89,6 +94,7 @@ func (s *stdio) listen() {
 func (s *stdio) finish() (out output, complaints string) {
 	// They fail where begin has closed the pipe already.
 	_ = s.in.SetWriteDeadline(time.Now())
+	_ = s.ends[0].Close()
 	_ = s.out.SetReadDeadline(time.Now().Add(drain))
 	_ = s.err.SetReadDeadline(time.Now().Add(drain))
 	s.moving.Wait()
