@@ -33,7 +33,7 @@ type Options struct {
 	// TokenizerTexts is how many demonstrations the tokenizer sees. They are also looked at for being too long before
 	// training begins, as are those of Right that Reachable is measured on.
 	TokenizerTexts int
-	// BatchSize is how many demonstrations a step learns from.
+	// BatchSize is how many demonstrations a step learns from; more if all that these show is untaught.
 	BatchSize int
 	// RoundSteps is the number of steps of a round; MaxRounds how many rounds may be needed.
 	RoundSteps, MaxRounds int
@@ -60,8 +60,7 @@ type Conversation struct {
 	Tools []chat.Tool
 	// Said are the indexes of the messages that the policy writes, ascending: at least one, and all the assistant's.
 	Said []int
-	// Untaught says that the policy does not learn what it says here, because no rollout will train it. The tokenizer
-	// does.
+	// Untaught says that the policy does not learn what it says here, as nobody wants it to. The tokenizer does.
 	Untaught bool
 }
 

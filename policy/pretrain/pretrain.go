@@ -136,9 +136,16 @@ func (r *run) rate(i int) float64 {
 	return r.LearningRate * max(left, 0.05)
 }
 
-// batch takes the next demonstrations, and counts their trained tokens.
+// maxIdle is how many batches' worth of demonstrations may go by from which nothing is learnt: the roles that are taught may
+// be rare in them, and are missing if they do not come in so many.
+const maxIdle = 32
+
+// batch takes the next demonstrations, and counts their trained tokens. It takes more of them until there are any.
 func (r *run) batch() (batch []transformer.Sequence, trained int, err error) {
-	for range r.BatchSize {
+	for n := 0; n < r.BatchSize || trained == 0; n++ {
+		if n == maxIdle*r.BatchSize {
+			return nil, 0, fmt.Errorf("nothing is learnt from %d demonstrations: no call in them is of a role that is taught", n)
+		}
 		d, err, ok := r.next()
 		if !ok {
 			err = errors.New("there are no more")
@@ -152,14 +159,13 @@ func (r *run) batch() (batch []transformer.Sequence, trained int, err error) {
 		}
 		r.shown++
 		for _, s := range shown {
-			batch = append(batch, s)
+			if len(s.Train) > 0 {
+				batch = append(batch, s)
+			}
 			trained += len(s.Train)
 			r.report.Conversations++
 			r.report.Tokens += len(s.Tokens)
 		}
-	}
-	if trained == 0 {
-		return nil, 0, fmt.Errorf("nothing is learnt from %d demonstrations: no call in them is of a role that is trained", r.BatchSize)
 	}
 	r.report.Trained += trained
 	return batch, trained, nil

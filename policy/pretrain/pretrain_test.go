@@ -280,8 +280,31 @@ func TestOnlyTaughtRolesAreLearnt(t *testing.T) {
 			}
 		}
 	}
-	if _, err := run(nothing); err == nil || !strings.Contains(err.Error(), "no call in them is of a role that is trained") {
+	if _, err := run(nothing); err == nil || !strings.Contains(err.Error(), "no call in them is of a role that is taught") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A role that is seldom called is learnt all the same, though it is in few batches.
+func TestRareRolesAreLearnt(t *testing.T) {
+	rare := func(yield func(Demonstration, error) bool) {
+		n := 0
+		for d := range echoes(false) {
+			d[0].Untaught = true
+			if n++; n%40 == 0 {
+				d = append(d, Conversation{Role: "critic", Said: []int{1}, Messages: []chat.Message{
+					{Role: chat.User, Content: "Is it good?"}, {Role: chat.Assistant, Content: "yes"},
+				}})
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+	o := options()
+	o.Demonstrations, o.Right, o.RoundSteps, o.MaxRounds, o.Gate = rare, rare, 5, 1, Gate{MaxSampled: 1, MaxGreedy: 1}
+	if _, report, err := Run(t.Context(), o, nil); err != nil || report.Steps != 5 || report.Trained == 0 {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 
