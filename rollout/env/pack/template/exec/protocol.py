@@ -21,7 +21,7 @@ def serve(environment):
             score = episode.score(request["answer"])
             reward, components = score if isinstance(score, tuple) else (score, {})
             answer = {"reward": reward, "components": components}
-        elif request["op"] == "solve":
+        elif request["op"] == "solve" and (hasattr(episode, "solve") or hasattr(episode, "reply")):
             answer = solution(episode, request.get("habit"))
         elif request["op"] == "reply" and hasattr(episode, "reply"):
             reply = episode.reply(request["role"], request["messages"], request["tools"], request.get("habit"))
