@@ -19,6 +19,8 @@ const (
 	keptForms = 64
 	// formRoom is how many tokens a reply may have as far as its form is concerned, in bytes.
 	formRoom = 1 << 20
+	// shownTokens is how many tokens of a reply an error shows, of which most are bytes.
+	shownTokens = 120
 )
 
 // forms knows which replies an agent's demands allow. It is safe for concurrent use.
@@ -58,22 +60,30 @@ func (f *forms) fit(g *grammar.Grammar, said chat.Message) (chat.Message, error)
 		said.ToolCalls[i].Arguments = compact(c.Arguments)
 	}
 	if right, ok := f.allowed(g, said); !ok {
-		return said, fmt.Errorf("%w (its response_format, tool_choice or strict tools): nothing that begins with %q may go on as it does", errForm, right)
+		return said, fmt.Errorf("%w (its response_format, tool_choice or strict tools): it goes wrong at the end of %q", errForm, right)
 	}
 	return said, nil
 }
 
-// allowed says whether a grammar allows a reply, and if not, how much of it is right and what comes next.
+// allowed says whether a grammar allows a reply, and if not, how it goes to where it is wrong: the end of what is right, and
+// what comes next.
 func (f *forms) allowed(g *grammar.Grammar, said chat.Message) (right string, ok bool) {
 	matcher := f.automata.Automaton(g).NewMatcher(formRoom)
 	tokens := f.template.RenderCompletion(said)
 	for i, token := range tokens {
 		if !matcher.Advance(token) {
-			return strings.ToValidUTF8(strings.Join(f.template.Pieces(tokens[:i+1]), ""), "\uFFFD"), false
+			from, before := 0, ""
+			if i+1 > shownTokens {
+				from, before = i+1-shownTokens, "…"
+			}
+			return before + strings.ToValidUTF8(strings.Join(f.template.Pieces(tokens[from:i+1]), ""), "\uFFFD"), false
 		}
 	}
 	return "", matcher.Ended()
 }
+
+// unescaped takes back the escapes that encoding/json writes for JavaScript's sake, and that no grammar has.
+var unescaped = strings.NewReplacer(`\\`, `\\`, `\u2028`, "\u2028", `\u2029`, "\u2029")
 
 // compact writes JSON anew, without white space, members in their order and numbers as they are. What is no JSON stays as it
 // is.
@@ -89,6 +99,16 @@ func compact(text string) string {
 		n      int // of keys and values so far
 	}
 	var open []level
+	write := func(token json.Token) error {
+		var text strings.Builder
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(token); err != nil {
+			return err
+		}
+		_, err := unescaped.WriteString(&out, strings.TrimSuffix(text.String(), "\n"))
+		return err
+	}
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -117,11 +137,8 @@ func compact(text string) string {
 			out.WriteByte(byte(delim))
 			continue
 		}
-		encoder := json.NewEncoder(&out)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(token); err != nil {
+		if err := write(token); err != nil {
 			return text
 		}
-		out.Truncate(out.Len() - 1) // its line end
 	}
 }

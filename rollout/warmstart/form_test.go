@@ -14,12 +14,13 @@ import (
 func TestCompactKeepsWhatJSONSays(t *testing.T) {
 	for text, want := range map[string]string{
 		`{ "b": [1, 2.50, -1e9, {}], "a": {"c" : null, "d": [ ]} }`: `{"b":[1,2.50,-1e9,{}],"a":{"c":null,"d":[]}}`,
-		`"caf\u00e9 <b> \/"`: `"café <b> /"`,
-		` true `:             `true`,
-		`[[], "\n", false]`:  `[[],"\n",false]`,
-		`SELECT 1`:           `SELECT 1`,
-		`{"a": 1} trailing`:  `{"a": 1} trailing`,
-		``:                   ``,
+		`"caf\u00e9 <b> \/"`:      `"café <b> /"`,
+		` true `:                  `true`,
+		`[[], "\n", false]`:       `[[],"\n",false]`,
+		`SELECT 1`:                `SELECT 1`,
+		`{"a": 1} trailing`:       `{"a": 1} trailing`,
+		`"\u2028 \\u2028 \u2029"`: "\"\u2028 \\\\u2028 \u2029\"",
+		``:                        ``,
 	} {
 		if got := compact(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
@@ -54,6 +55,8 @@ func TestRepliesFitTheAgentsDemands(t *testing.T) {
 		"white space":          {grammar.Demand{Schema: schema}, text("{\n  \"good\": false, \"why\": \"\\u00e9\"\n}"), text(`{"good":false,"why":"é"}`), ""},
 		"another order":        {grammar.Demand{Schema: schema}, text(`{"why": "so", "good": true}`), chat.Message{}, `{\"w`},
 		"a member lacks":       {grammar.Demand{Schema: schema}, text(`{"good": true}`), chat.Message{}, `{\"good\":true}`},
+		"line separators":      {grammar.Demand{Schema: schema}, text(`{"good": true, "why": "\u2028"}`), text("{\"good\":true,\"why\":\"\u2028\"}"), ""},
+		"long, and then wrong": {grammar.Demand{Object: true}, text(`{"x":"` + strings.Repeat("a", 500) + `"`), chat.Message{}, `"…` + strings.Repeat("a", shownTokens-2) + `\"<|end|>`},
 		"no JSON":              {grammar.Demand{Object: true}, text(`good`), chat.Message{}, `g`},
 		"any object":           {grammar.Demand{Object: true}, text(`{"x": [1, 2]}`), text(`{"x":[1,2]}`), ""},
 		"a call":               {grammar.Demand{Calls: 1, Tools: []grammar.Tool{tool}}, calls(`{"word": "a", "n": 1}`), calls(`{"word":"a","n":1}`), ""},
