@@ -358,6 +358,27 @@ func (f agentFunc) Run(ctx context.Context, llm agent.LLM, e env.Episode) (agent
 	return f(ctx, llm, e)
 }
 
+// Of a call that comes when the run is over the environment is asked nothing.
+func TestCallsAfterTheEndAreRefused(t *testing.T) {
+	var left agent.LLM
+	leaves := agentFunc(func(ctx context.Context, llm agent.LLM, e env.Episode) (agent.Result, error) {
+		left = llm
+		reply, err := llm.Complete(ctx, agent.Request{Agent: "writer", Messages: e.Messages()})
+		return agent.Result{End: agent.Answered, Answer: reply.Message.Content}, err
+	})
+	asked := 0
+	e := shouts{reply: func(q env.Question) (chat.Message, error) {
+		asked++
+		return says(strings.ToUpper(q.Messages[0].Content)), nil
+	}}
+	first(t, recipe(t, warmstart.Options{Environment: e, Agent: leaves, Workers: 1}).Right, 1)
+	before := asked
+	_, err := left.Complete(t.Context(), agent.Request{Agent: "writer", Messages: []chat.Message{{Role: chat.User, Content: "more"}}})
+	if !errors.Is(err, agent.ErrEnded) || asked != before {
+		t.Errorf("%v, asked %d times more", err, asked-before)
+	}
+}
+
 // Measuring says how many rollouts came to nothing, and why.
 func TestFailuresAreMeasured(t *testing.T) {
 	s, err := base.Load()

@@ -30,6 +30,7 @@ type oracle struct {
 	mu     sync.Mutex
 	calls  []call // guarded by mu
 	failed error  // guarded by mu; why the demonstration is none
+	ended  bool   // guarded by mu; it takes no more calls
 }
 
 // call is one call of an agent and its answer.
@@ -47,8 +48,11 @@ const endToken = -1
 func (o *oracle) Complete(ctx context.Context, r agent.Request) (agent.Reply, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.failed != nil {
+	switch {
+	case o.failed != nil:
 		return agent.Reply{}, o.failed
+	case o.ended:
+		return agent.Reply{}, agent.ErrEnded
 	}
 	if err := ctx.Err(); err != nil {
 		return agent.Reply{}, fmt.Errorf("answer a call: %w", err)
@@ -131,9 +135,10 @@ func (o *oracle) recognise(conversation []chat.Message) []chat.Message {
 	return out
 }
 
-// finish returns the calls, by number, and why the demonstration is none.
+// finish lets no more calls begin, and returns those that there were, by number, and why the demonstration is none.
 func (o *oracle) finish() ([]call, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.calls, o.failed
 }
+	o.ended = true
