@@ -379,6 +379,29 @@ func TestCallsAfterTheEndAreRefused(t *testing.T) {
 	}
 }
 
+// Calls that run at once make the same demonstration in whatever order they come.
+func TestTheOrderOfCallsChangesNothing(t *testing.T) {
+	e := shouts{reply: func(q env.Question) (chat.Message, error) { return says(strings.ToUpper(q.Messages[0].Content)), nil }}
+	var shown []pretrain.Demonstration
+	for _, names := range [][]string{{"look", "listen"}, {"listen", "look"}} {
+		both := agentFunc(func(ctx context.Context, llm agent.LLM, e env.Episode) (agent.Result, error) {
+			var reply agent.Reply
+			for _, name := range names {
+				var err error
+				reply, err = llm.Complete(ctx, agent.Request{Agent: "writer", Messages: e.Messages(), Tools: []chat.Tool{{Name: name}}})
+				if err != nil {
+					return agent.Result{}, err
+				}
+			}
+			return agent.Result{End: agent.Answered, Answer: reply.Message.Content}, nil
+		})
+		shown = append(shown, first(t, recipe(t, warmstart.Options{Environment: e, Agent: both}).Right, 1)...)
+	}
+	if diff := cmp.Diff(shown[0], shown[1]); diff != "" {
+		t.Errorf("in the other order (-one +other):\n%s", diff)
+	}
+}
+
 // Measuring says how many rollouts came to nothing, and why.
 func TestFailuresAreMeasured(t *testing.T) {
 	s, err := base.Load()

@@ -100,8 +100,8 @@ func made(calls []call) string {
 }
 
 // conversations joins calls to conversations: one whose messages begin with all of an earlier conversation of its role, what
-// the policy answered included, continues that. Their order is that of what they say: calls that run at once are numbered as
-// they come, which is to change nothing.
+// the policy answered included, continues that. Their order is that of what they say and offer: calls that run at once are
+// numbered as they come, which is to change nothing.
 func conversations(calls []call, teaches func(role string) bool) (d pretrain.Demonstration) {
 	for _, c := range calls {
 		i := slices.IndexFunc(d, func(earlier pretrain.Conversation) bool {
@@ -116,7 +116,10 @@ func conversations(calls []call, teaches func(role string) bool) (d pretrain.Dem
 		d[i].Messages = append(slices.Clip(c.messages), c.said)
 	}
 	slices.SortStableFunc(d, func(a, b pretrain.Conversation) int {
-		return cmp.Or(strings.Compare(a.Role, b.Role), slices.CompareFunc(a.Messages, b.Messages, order))
+		return cmp.Or(
+			strings.Compare(a.Role, b.Role), slices.CompareFunc(a.Messages, b.Messages, order),
+			slices.CompareFunc(a.Tools, b.Tools, orderOfTools), slices.Compare(a.Said, b.Said),
+		)
 	})
 	return d
 }
@@ -128,6 +131,11 @@ func order(a, b chat.Message) int {
 		slices.CompareFunc(a.ToolCalls, b.ToolCalls, func(x, y chat.ToolCall) int {
 			return cmp.Or(strings.Compare(x.Name, y.Name), strings.Compare(x.Arguments, y.Arguments))
 		}))
+}
+
+// orderOfTools compares two tools that prompts offer.
+func orderOfTools(a, b chat.Tool) int {
+	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Description, b.Description), strings.Compare(a.Parameters, b.Parameters))
 }
 
 // alike says whether two messages make the same part of a prompt. Ids of calls are the agent's.
