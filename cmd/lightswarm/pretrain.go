@@ -112,7 +112,7 @@ policy's recipe), the exit code is 1 and nothing is written.`,
 					return failed
 				}
 				defer func() { err = errors.Join(err, program.Close()) }()
-				o.Agent, o.Playing = program, c.Processes
+				o.Agent, o.Playing, o.Timeout = program, c.Processes, loaded.Rollout.Timeout
 				p.warnUntaught(m, o.Roles)
 			}
 			o.Rules, o.Played = &rules, progress.played
@@ -150,7 +150,7 @@ policy's recipe), the exit code is 1 and nothing is written.`,
 	f.StringVar(&out, "out", "", "folder for the policy; it must not exist, or be empty")
 	f.IntVar(&o.Workers, "workers", runtime.GOMAXPROCS(0), "goroutines that train; changes no result")
 	f.StringSliceVar(&o.Roles, "roles", nil, "agents whose calls are learnt (default all)")
-	config.AddFlags(f, agentSettings...)
+	config.AddFlags(f, append([]string{"rollout.timeout"}, agentSettings...)...)
 	return c
 }
 
@@ -190,6 +190,8 @@ func explainPretrain(err error, size warmstart.Size) error {
 		return usage(fmt.Errorf("--roles: %w", err))
 	case errors.Is(err, warmstart.ErrTooManyCalls):
 		return fmt.Errorf("%w. Allow more with --max-calls, here and where the network is founded", err)
+	case errors.Is(err, warmstart.ErrSlow):
+		return fmt.Errorf("%w. Allow more with --rollout-timeout", err)
 	case errors.As(err, &failed) && failed.Reason == protocol.ReasonReported, errors.Is(err, env.ErrNoReplies):
 		return fmt.Errorf("%w. With --agent an environment has to answer solve and reply: see docs/environments.md", err)
 	case !errors.As(err, &long):

@@ -358,6 +358,50 @@ func (f agentFunc) Run(ctx context.Context, llm agent.LLM, e env.Episode) (agent
 	return f(ctx, llm, e)
 }
 
+// silent is an environment that does not reply.
+type silent struct{ shouts }
+
+func (m silent) Reset(ctx context.Context, split string, index uint64) (env.Episode, error) {
+	e, err := m.shouts.Reset(ctx, split, index)
+	return silentEpisode{e.(*shout)}, err
+}
+
+type silentEpisode struct{ *shout }
+
+func (silentEpisode) Reply(ctx context.Context, _ env.Question) (chat.Message, error) {
+	<-ctx.Done()
+	return chat.Message{}, ctx.Err()
+}
+
+// An agent that comes to no end is ended when its time is over.
+func TestAnAgentThatIsSlowIsEnded(t *testing.T) {
+	endless := agentFunc(func(ctx context.Context, _ agent.LLM, _ env.Episode) (agent.Result, error) {
+		<-ctx.Done()
+		return agent.Result{}, context.Cause(ctx)
+	})
+	asking := agentFunc(func(ctx context.Context, llm agent.LLM, e env.Episode) (agent.Result, error) {
+		_, err := llm.Complete(ctx, agent.Request{Agent: "writer", Messages: e.Messages()})
+		return agent.Result{}, err
+	})
+	o := recipe(t, warmstart.Options{Environment: shouts{}, Agent: endless, Timeout: time.Millisecond})
+	for _, o := range []pretrain.Options{o, recipe(t, warmstart.Options{Environment: silent{}, Agent: asking, Timeout: time.Millisecond})} {
+		for _, err := range o.Right {
+			if want := "than a rollout may: 1ms; before that it made no call"; !errors.Is(err, warmstart.ErrSlow) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want …%s…", err, want)
+			}
+			break
+		}
+	}
+	s, err := base.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := o.Measure(t.Context(), s)
+	if err != nil || a.Failed != 2*16+2 || !strings.HasPrefix(a.Failure, "timeout: ") {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 // Of a call that comes when the run is over the environment is asked nothing.
 func TestCallsAfterTheEndAreRefused(t *testing.T) {
 	var left agent.LLM

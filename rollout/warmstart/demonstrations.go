@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/policy/pretrain"
@@ -33,6 +34,8 @@ type source struct {
 	agent   agent.Agent
 	teaches func(role string) bool
 	forms   *forms
+	// timeout is how long a run of the agent may take, 0 for any time.
+	timeout time.Duration
 	// played, if it is not nil, is told of each demonstration of the first ones that has been played. It is called by one
 	// goroutine at a time.
 	played func(split string, done, of int)

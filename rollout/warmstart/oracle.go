@@ -64,7 +64,10 @@ func (o *oracle) Complete(ctx context.Context, r agent.Request) (agent.Reply, er
 			return agent.Reply{}, fmt.Errorf("render a call: %w", err)
 		}
 	}
-	if err := o.answer(ctx, r, &c); err != nil {
+	switch err := o.answer(ctx, r, &c); {
+	case err != nil && ctx.Err() != nil:
+		return agent.Reply{}, fmt.Errorf("answer a call: %w", context.Cause(ctx)) // the run has ended, by no fault of the call
+	case err != nil:
 		o.failed = fmt.Errorf("call %d, as %s: %w", len(o.calls), r.Agent, err)
 		o.stop(o.failed)
 		return agent.Reply{}, o.failed
@@ -139,6 +142,6 @@ func (o *oracle) recognise(conversation []chat.Message) []chat.Message {
 func (o *oracle) finish() ([]call, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.ended = true
 	return o.calls, o.failed
 }
-	o.ended = true

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/policy/pretrain"
@@ -16,18 +15,19 @@ import (
 	"github.com/lightswarm/lightswarm/wire"
 )
 
-// playTime bounds one run of an agent program, which waits for no model in a demonstration.
-const playTime = 2 * time.Minute
-
-var errSlow = fmt.Errorf("the agent takes longer than %s", playTime)
+// ErrSlow says that a run of the agent takes longer than Options.Timeout.
+var ErrSlow = errors.New("the agent takes longer than a rollout may")
 
 // record has the agent solve the episode's task, or get it wrong in the way of a habit, and returns what its calls and their
 // answers teach.
 func (s source) record(ctx context.Context, e env.Episode, habit string) (pretrain.Demonstration, error) {
 	run, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	run, cancel := context.WithTimeoutCause(run, playTime, errSlow)
-	defer cancel()
+	if s.timeout > 0 {
+		var cancel context.CancelFunc
+		run, cancel = context.WithTimeoutCause(run, s.timeout, fmt.Errorf("%w: %s", ErrSlow, s.timeout))
+		defer cancel()
+	}
 	o := &oracle{episode: e, habit: habit, maxCalls: s.maxCalls, forms: s.forms, stop: stop}
 	result, err := s.agent.Run(run, o, e)
 	calls, failed := o.finish()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/embedded"
@@ -46,6 +47,9 @@ type Options struct {
 	Agent agent.Agent
 	// Playing is how many of the agent's rollouts are played at once to measure a policy; 0 means 32.
 	Playing int
+	// Timeout ends a run of the agent that takes longer: a demonstration is then an error, a measured rollout a timeout. 0
+	// means never.
+	Timeout time.Duration
 	// Roles are the agents whose calls the policy learns to answer; nil means all, also those that rollouts don't train: the
 	// policy answers their calls too.
 	Roles []string
@@ -106,7 +110,7 @@ func Recipe(ctx context.Context, o Options) (pretrain.Options, error) {
 	}
 	shown := source{
 		environment: o.Environment, split: wire.SplitTrain, purpose: "demonstration", seed: o.Seed, maxCalls: int(o.Rules.MaxCalls),
-		agent: o.Agent, teaches: teaches, forms: forms, played: o.Played,
+		agent: o.Agent, teaches: teaches, forms: forms, timeout: o.Timeout, played: o.Played,
 	}
 	right := shown
 	right.split, right.purpose = wire.SplitValidation, "right demonstration"
@@ -225,7 +229,7 @@ func (o Options) measure(ctx context.Context, s *policy.Snapshot) (pretrain.Abil
 		}
 	}}
 	if o.Agent != nil {
-		n.MaxConcurrent, n.Timeout = cmp.Or(o.Playing, defaultPlaying), playTime
+		n.MaxConcurrent, n.Timeout = cmp.Or(o.Playing, defaultPlaying), o.Timeout
 	}
 	play := func(rules wire.RolloutRules, samples int) (rollout.Measurement, error) {
 		n.Charter = &wire.Charter{Rollout: rules}
