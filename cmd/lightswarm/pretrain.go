@@ -87,8 +87,10 @@ policy's recipe), the exit code is 1 and nothing is written.`,
 				return usage(fmt.Errorf("--size %q: use %s or %s", size, warmstart.Small, warmstart.Mid))
 			case len(o.Roles) > 0 && len(loaded.Rollout.Agent.Command) == 0:
 				return usage(errors.New("--roles: the built-in agent has one role; name an agent program with --agent"))
-			case rules.MaxCalls == 0 || rules.MaxCompletionTokens == 0:
-				return usage(errors.New("--max-calls and --max-completion-tokens must be 1 or more"))
+			case rules.MaxCalls == 0 || rules.MaxCalls > wire.MaxCallsPerRollout:
+				return usage(fmt.Errorf("--max-calls %d: use 1 to %d", rules.MaxCalls, wire.MaxCallsPerRollout))
+			case rules.MaxCompletionTokens == 0 || rules.MaxCompletionTokens > wire.MaxTokensPerCall:
+				return usage(fmt.Errorf("--max-completion-tokens %d: use 1 to %d", rules.MaxCompletionTokens, wire.MaxTokensPerCall))
 			}
 			if err := checkOut(out); err != nil {
 				return err
@@ -184,7 +186,6 @@ func (p *program) warnUntaught(m wire.EnvironmentManifest, taught []string) {
 // explainPretrain says what to do about a policy that could not be made.
 func explainPretrain(err error, size warmstart.Size) error {
 	var long *pretrain.TooLongError
-	var failed *protocol.Failure
 	switch {
 	case errors.Is(err, warmstart.ErrRole):
 		return usage(fmt.Errorf("--roles: %w", err))
@@ -192,8 +193,10 @@ func explainPretrain(err error, size warmstart.Size) error {
 		return fmt.Errorf("%w. Allow more with --max-calls, here and where the network is founded", err)
 	case errors.Is(err, warmstart.ErrSlow):
 		return fmt.Errorf("%w. Allow more with --rollout-timeout", err)
-	case errors.As(err, &failed) && failed.Reason == protocol.ReasonReported, errors.Is(err, env.ErrNoReplies):
+	case reports(err, "reply"), errors.Is(err, env.ErrNoReplies):
 		return fmt.Errorf("%w. With --agent an environment has to answer solve and reply: see docs/environments.md", err)
+	case reports(err, "solve"), errors.Is(err, env.ErrNoSolution):
+		return fmt.Errorf("%w. A first policy is for an environment that answers solve: see docs/environments.md", err)
 	case !errors.As(err, &long):
 		return err
 	}
@@ -208,6 +211,12 @@ func explainPretrain(err error, size warmstart.Size) error {
 		err = fmt.Errorf("%w. Allow more with --max-completion-tokens, here and where the network is founded", err)
 	}
 	return err
+}
+
+// reports says whether an error is what an environment itself says of a request.
+func reports(err error, op string) bool {
+	var failed *protocol.Failure
+	return errors.As(err, &failed) && failed.Reason == protocol.ReasonReported && strings.HasPrefix(failed.Detail, op+": ")
 }
 
 // playing writes how far the making of a policy is.
