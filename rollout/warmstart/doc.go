@@ -23,8 +23,9 @@
 // demands besides, such as a limit on tokens, it does not see in a demonstration.
 //
 // The answers of all roles are learnt, also of those that no rollout trains, as the policy answers them too; Options.Roles
-// can leave some out, and the tokenizer and the limits still count those. Right demonstrations have to get the largest reward, and the first failure of environment or agent ends the
-// recipe, with the task, the call and the role. The policy is measured with rollouts of the same agent.
+// can leave some out, and the tokenizer and the limits still count those. Right demonstrations have to get the largest
+// reward, and the first failure of environment or agent ends the recipe, with the task, the call and the role. The policy is
+// measured with rollouts of the same agent.
 //
 // Which task demonstration n shows, and whether it shows a habit, is a pure function of the environment's name and
 // version, the seed and n. What an agent program makes of it is up to the program.
