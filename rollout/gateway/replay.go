@@ -49,19 +49,22 @@ func (e exchanges) retried(key bodyKey) *exchange {
 		}
 	}
 	if all.failed > 0 {
-		all.failed--
 		return nil
 	}
 	return all.kept[len(all.kept)-1]
 }
 
-// begin adds a new exchange.
-func (e exchanges) begin(key bodyKey) *exchange {
-	x := &exchange{done: make(chan struct{})}
+// begin adds a new exchange. That of a retry stands in for one that failed, if there is one.
+func (e exchanges) begin(key bodyKey, retry bool) *exchange {
 	if e[key] == nil {
 		e[key] = &repeats{}
 	}
-	e[key].kept = append(e[key].kept, x)
+	all := e[key]
+	if retry && all.failed > 0 {
+		all.failed--
+	}
+	x := &exchange{done: make(chan struct{})}
+	all.kept = append(all.kept, x)
 	return x
 }
 

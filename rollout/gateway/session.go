@@ -169,7 +169,7 @@ func (s *Session) join(key bodyKey, retry bool, q *request) (*exchange, *apiErro
 		return nil, busyError()
 	}
 	s.asking++
-	x := s.exchanges.begin(key)
+	x := s.exchanges.begin(key, retry)
 	s.running.Go(func() {
 		defer close(x.done)
 		x.answer, x.fault = s.sample(q)

@@ -167,6 +167,35 @@ func TestFailedSamplesAreTriedAgain(t *testing.T) {
 	}
 }
 
+// The retry of a request that failed is still its retry when there was no room for it the first time, nor the second.
+func TestRetriesWaitForRoom(t *testing.T) {
+	s := open(t, testGateway(t, Options{}), &fakeLLM{behave: func(_ context.Context, _ agent.Request, call int) (chat.Message, error) {
+		if call == 0 {
+			return chat.Message{}, errors.New("broken")
+		}
+		return says("mended"), nil
+	}})
+	if r := postChat(t, s, "hi", ""); r.status != 503 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	others := func(n int) { s.mu.Lock(); defer s.mu.Unlock(); s.asking += n }
+	others(maxOpen)
+	for range 2 {
+		if r := postChat(t, s, "hi", "", firstRetry); r.status != 429 || r.code(t) != "too_many_requests" {
+			t.Errorf("%d %s", r.status, r.body)
+		}
+	}
+	others(-maxOpen)
+	for range 2 {
+		if got := postChat(t, s, "hi", "", firstRetry).content(t); got != "mended" {
+			t.Errorf("got %q", got)
+		}
+	}
+	if sum := s.End(); sum.Replies != 1 {
+		t.Errorf("%+v", sum)
+	}
+}
+
 func TestEndWaitsForCalls(t *testing.T) {
 	g := testGateway(t, Options{})
 	llm := newGated()
