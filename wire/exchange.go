@@ -57,6 +57,18 @@ type PeersRequest struct {
 // PeersResponse carries signed peer records (libp2p envelopes).
 type PeersResponse struct{ Records [][]byte }
 
+// PackagesRequest asks which environment packages a peer keeps.
+type PackagesRequest struct {
+	Network CID
+	// Manifest is the environment that is wanted; the zero CID asks for all.
+	Manifest CID
+	// MaxPackages is at most MaxPackageRecords.
+	MaxPackages uint32
+}
+
+// PackagesResponse carries signed package statements as they were stored; the asker opens each.
+type PackagesResponse struct{ Packages [][]byte }
+
 // Validate returns a *ValidationError that names the first field at fault.
 func (q BlockRequest) Validate() error {
 	r := check("block request")
@@ -111,6 +123,21 @@ func (q PeersRequest) Validate() error {
 func (a PeersResponse) Validate() error {
 	r := check("peers response")
 	r.parts("records", a.Records, MaxPeerRecords, MaxPeerRecordBytes)
+	return r.err
+}
+
+// Validate returns a *ValidationError that names the first field at fault.
+func (q PackagesRequest) Validate() error {
+	r := check("packages request")
+	r.definedCID("network", q.Network)
+	r.between("max_packages", uint64(q.MaxPackages), 0, MaxPackageRecords)
+	return r.err
+}
+
+// Validate returns a *ValidationError that names the first field at fault.
+func (a PackagesResponse) Validate() error {
+	r := check("packages response")
+	r.parts("packages", a.Packages, MaxPackageRecords, MaxGossipBytes)
 	return r.err
 }
 
@@ -284,5 +311,51 @@ func DecodePeersResponse(raw []byte) (PeersResponse, error) {
 		return PeersResponse{}, err
 	}
 	a := PeersResponse{Records: m.Records}
+	return a, a.Validate()
+}
+
+// EncodePackagesRequest validates q and encodes it.
+func EncodePackagesRequest(q PackagesRequest) ([]byte, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	m := &wirepb.PackagesRequest{Network: q.Network.Bytes(), MaxPackages: q.MaxPackages}
+	if q.Manifest.Defined() {
+		m.ManifestCid = q.Manifest.Bytes()
+	}
+	return marshal("packages request", MaxPackagesRequestBytes, m)
+}
+
+// DecodePackagesRequest decodes and validates a packages request.
+func DecodePackagesRequest(raw []byte) (PackagesRequest, error) {
+	var m wirepb.PackagesRequest
+	if err := unmarshal("packages request", MaxPackagesRequestBytes, raw, &m); err != nil {
+		return PackagesRequest{}, err
+	}
+	f := &fields{message: "packages request"}
+	q := PackagesRequest{
+		Network: f.cid("network", m.Network), Manifest: f.cid("manifest_cid", m.ManifestCid), MaxPackages: m.MaxPackages,
+	}
+	if f.err != nil {
+		return PackagesRequest{}, f.err
+	}
+	return q, q.Validate()
+}
+
+// EncodePackagesResponse validates a and encodes it. It fails with ErrTooLarge above MaxPackagesResponseBytes.
+func EncodePackagesResponse(a PackagesResponse) ([]byte, error) {
+	if err := a.Validate(); err != nil {
+		return nil, err
+	}
+	return marshal("packages response", MaxPackagesResponseBytes, &wirepb.PackagesResponse{Packages: a.Packages})
+}
+
+// DecodePackagesResponse decodes and validates a packages response; the Signed messages inside are not opened.
+func DecodePackagesResponse(raw []byte) (PackagesResponse, error) {
+	var m wirepb.PackagesResponse
+	if err := unmarshal("packages response", MaxPackagesResponseBytes, raw, &m); err != nil {
+		return PackagesResponse{}, err
+	}
+	a := PackagesResponse{Packages: m.Packages}
 	return a, a.Validate()
 }

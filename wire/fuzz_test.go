@@ -95,6 +95,10 @@ func encodeAny(k Key, v any) ([]byte, error) {
 		return EncodePeersRequest(v)
 	case PeersResponse:
 		return EncodePeersResponse(v)
+	case PackagesRequest:
+		return EncodePackagesRequest(v)
+	case PackagesResponse:
+		return EncodePackagesResponse(v)
 	}
 	panic("a message that no encoder knows")
 }

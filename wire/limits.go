@@ -116,4 +116,11 @@ const (
 	MaxPeerRecordBytes = 4 << 10
 	// MaxPeersResponseBytes bounds an encoded PeersResponse.
 	MaxPeersResponseBytes = 128 << 10
+	// MaxPackagesRequestBytes bounds an encoded PackagesRequest.
+	MaxPackagesRequestBytes = 256
+	// MaxPackageRecords bounds the packages of one PackagesResponse.
+	MaxPackageRecords = 256
+	// MaxPackagesResponseBytes bounds an encoded PackagesResponse. It is less than the largest number of the largest
+	// records: a responder leaves out what has no room.
+	MaxPackagesResponseBytes = 128 << 10
 )

@@ -205,6 +205,10 @@ func forms() []form {
 		}, EncodeHeadResponse, DecodeHeadResponse),
 		formOf("peers-request", PeersRequest{Network: SumCID([]byte("network")), MaxPeers: 16}, EncodePeersRequest, DecodePeersRequest),
 		formOf("peers-response", PeersResponse{Records: [][]byte{[]byte("record")}}, EncodePeersResponse, DecodePeersResponse),
+		formOf("packages-request", PackagesRequest{
+			Network: SumCID([]byte("network")), Manifest: SumCID([]byte("manifest")), MaxPackages: 16,
+		}, EncodePackagesRequest, DecodePackagesRequest),
+		formOf("packages-response", PackagesResponse{Packages: [][]byte{[]byte("package")}}, EncodePackagesResponse, DecodePackagesResponse),
 	}
 }
 

@@ -191,6 +191,10 @@ func TestValidationNamesTheField(t *testing.T) {
 		{"network", PeersRequest{}.Validate()},
 		{"max_peers", PeersRequest{Network: SumCID(nil), MaxPeers: MaxPeerRecords + 1}.Validate()},
 		{"records", PeersResponse{Records: make([][]byte, MaxPeerRecords+1)}.Validate()},
+		{"network", PackagesRequest{}.Validate()},
+		{"max_packages", PackagesRequest{Network: SumCID(nil), MaxPackages: MaxPackageRecords + 1}.Validate()},
+		{"packages", PackagesResponse{Packages: make([][]byte, MaxPackageRecords+1)}.Validate()},
+		{"packages", PackagesResponse{Packages: [][]byte{make([]byte, MaxGossipBytes+1)}}.Validate()},
 	} {
 		t.Run(fmt.Sprint(i, " ", d.field), func(t *testing.T) {
 			var invalid *ValidationError

@@ -198,6 +198,13 @@ func TestLargestMessagesFit(t *testing.T) {
 	if _, err := EncodePeersResponse(peers); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("records above the limit of the response: %v", err)
 	}
+	var packages PackagesResponse
+	for range MaxPackageRecords {
+		packages.Packages = append(packages.Packages, make([]byte, MaxGossipBytes))
+	}
+	if _, err := EncodePackagesResponse(packages); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("packages above the limit of the response: %v", err)
+	}
 }
 
 func TestTimesAreCutToMilliseconds(t *testing.T) {

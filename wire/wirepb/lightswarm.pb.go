@@ -2396,6 +2396,113 @@ func (x *PeersResponse) GetRecords() [][]byte {
 	return nil
 }
 
+// PackagesRequest asks, over /lightswarm/packages/1, which environment packages a peer keeps.
+type PackagesRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Network []byte                 `protobuf:"bytes,1,opt,name=network,proto3" json:"network,omitempty"`
+	// manifest_cid names the environment that is wanted; empty asks for all.
+	ManifestCid   []byte `protobuf:"bytes,2,opt,name=manifest_cid,json=manifestCid,proto3" json:"manifest_cid,omitempty"`
+	MaxPackages   uint32 `protobuf:"varint,3,opt,name=max_packages,json=maxPackages,proto3" json:"max_packages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PackagesRequest) Reset() {
+	*x = PackagesRequest{}
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PackagesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PackagesRequest) ProtoMessage() {}
+
+func (x *PackagesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PackagesRequest.ProtoReflect.Descriptor instead.
+func (*PackagesRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *PackagesRequest) GetNetwork() []byte {
+	if x != nil {
+		return x.Network
+	}
+	return nil
+}
+
+func (x *PackagesRequest) GetManifestCid() []byte {
+	if x != nil {
+		return x.ManifestCid
+	}
+	return nil
+}
+
+func (x *PackagesRequest) GetMaxPackages() uint32 {
+	if x != nil {
+		return x.MaxPackages
+	}
+	return 0
+}
+
+// PackagesResponse carries Signed EnvironmentPackage messages as they were stored.
+type PackagesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Packages      [][]byte               `protobuf:"bytes,1,rep,name=packages,proto3" json:"packages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PackagesResponse) Reset() {
+	*x = PackagesResponse{}
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PackagesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PackagesResponse) ProtoMessage() {}
+
+func (x *PackagesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_lightswarm_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PackagesResponse.ProtoReflect.Descriptor instead.
+func (*PackagesResponse) Descriptor() ([]byte, []int) {
+	return file_wire_proto_lightswarm_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *PackagesResponse) GetPackages() [][]byte {
+	if x != nil {
+		return x.Packages
+	}
+	return nil
+}
+
 var File_wire_proto_lightswarm_proto protoreflect.FileDescriptor
 
 const file_wire_proto_lightswarm_proto_rawDesc = "" +
@@ -2577,7 +2684,13 @@ const file_wire_proto_lightswarm_proto_rawDesc = "" +
 	"\anetwork\x18\x01 \x01(\fR\anetwork\x12\x1b\n" +
 	"\tmax_peers\x18\x02 \x01(\rR\bmaxPeers\")\n" +
 	"\rPeersResponse\x12\x18\n" +
-	"\arecords\x18\x01 \x03(\fR\arecords*p\n" +
+	"\arecords\x18\x01 \x03(\fR\arecords\"q\n" +
+	"\x0fPackagesRequest\x12\x18\n" +
+	"\anetwork\x18\x01 \x01(\fR\anetwork\x12!\n" +
+	"\fmanifest_cid\x18\x02 \x01(\fR\vmanifestCid\x12!\n" +
+	"\fmax_packages\x18\x03 \x01(\rR\vmaxPackages\".\n" +
+	"\x10PackagesResponse\x12\x1a\n" +
+	"\bpackages\x18\x01 \x03(\fR\bpackages*p\n" +
 	"\aPurpose\x12\x17\n" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPURPOSE_TRAIN\x10\x01\x12\x1c\n" +
@@ -2611,7 +2724,7 @@ func file_wire_proto_lightswarm_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_lightswarm_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_lightswarm_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_wire_proto_lightswarm_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_wire_proto_lightswarm_proto_goTypes = []any{
 	(Purpose)(0),                // 0: lightswarm.v1.Purpose
 	(ToolStatus)(0),             // 1: lightswarm.v1.ToolStatus
@@ -2645,6 +2758,8 @@ var file_wire_proto_lightswarm_proto_goTypes = []any{
 	(*HeadResponse)(nil),        // 29: lightswarm.v1.HeadResponse
 	(*PeersRequest)(nil),        // 30: lightswarm.v1.PeersRequest
 	(*PeersResponse)(nil),       // 31: lightswarm.v1.PeersResponse
+	(*PackagesRequest)(nil),     // 32: lightswarm.v1.PackagesRequest
+	(*PackagesResponse)(nil),    // 33: lightswarm.v1.PackagesResponse
 }
 var file_wire_proto_lightswarm_proto_depIdxs = []int32{
 	6,  // 0: lightswarm.v1.Charter.environments:type_name -> lightswarm.v1.EnvironmentRef
@@ -2685,7 +2800,7 @@ func file_wire_proto_lightswarm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_lightswarm_proto_rawDesc), len(file_wire_proto_lightswarm_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
