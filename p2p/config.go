@@ -13,6 +13,7 @@ import (
 	"github.com/lightswarm/lightswarm/p2p/discovery"
 	"github.com/lightswarm/lightswarm/p2p/gossip"
 	"github.com/lightswarm/lightswarm/p2p/head"
+	"github.com/lightswarm/lightswarm/p2p/packages"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -49,6 +50,8 @@ type Config struct {
 	Blocks block.Store
 	// Head answers what this node knows: its releases, its own announcements and those it keeps for others.
 	Head head.Source
+	// Packages are the environment packages that this node keeps for others, whose blocks are in Blocks. Optional.
+	Packages packages.Source
 	// Collect makes the node pull every announcement that gossip lost: a learner does, others need not.
 	Collect bool
 	// Cursor returns the first sequence of a peer's announcements that the node has not yet taken over durably, so

@@ -1,12 +1,13 @@
 // Package p2p connects a node with the other members of its network: it finds and keeps peers, spreads signed records
 // and pulls those that were lost, and moves blocks.
 //
-// A Network is made of four parts, each a package of its own:
+// A Network is made of five parts, each a package of its own:
 //
 //	discovery  finds members and keeps connections to them
 //	gossip     spreads releases, announcements and presence, and judges every record
 //	head       answers what a node knows beyond a cursor, so that nothing that gossip lost stays lost
 //	block      fetches and serves blocks by CID
+//	packages   asks who keeps which environment packages
 //
 // This package builds the libp2p host, decides whom to pull from and when, and hands what passed every check to the
 // node's handlers.

@@ -20,6 +20,7 @@ import (
 	"github.com/lightswarm/lightswarm/p2p/discovery"
 	"github.com/lightswarm/lightswarm/p2p/gossip"
 	"github.com/lightswarm/lightswarm/p2p/head"
+	"github.com/lightswarm/lightswarm/p2p/packages"
 	"github.com/lightswarm/lightswarm/p2p/stream"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -38,7 +39,9 @@ type Network struct {
 	dialer  *discovery.Dialer
 	peers   *discovery.Exchange
 	sources []discovery.Source
+	table   *discovery.Kademlia // nil without Config.DHT
 	heads   *stream.Server
+	kept    *stream.Server // Answers which packages are kept; nil without Config.Packages.
 	blocks  *block.Exchange
 	gossip  *gossip.Gossip
 	puller  *puller
@@ -120,6 +123,9 @@ func (n *Network) assemble(bootstraps []peer.AddrInfo) error {
 		onRefused: cfg.OnRefused,
 	}
 	n.heads = head.Serve(n.host, cfg.Network, cfg.Head)
+	if cfg.Packages != nil {
+		n.kept = packages.Serve(n.host, cfg.Network, cfg.Packages)
+	}
 	n.blocks = block.New(n.host, cfg.Blocks, block.Options{
 		Members: n.members.trusted, Misbehaved: n.misbehaved, Log: n.log,
 	})
@@ -162,7 +168,8 @@ func (n *Network) discoverySources(bootstraps []peer.AddrInfo) []discovery.Sourc
 		sources = append(sources, &discovery.MDNS{Host: n.host, Network: n.cfg.Network})
 	}
 	if n.cfg.DHT {
-		sources = append(sources, &discovery.Kademlia{Host: n.host, Network: n.cfg.Network})
+		n.table = discovery.NewKademlia(n.host, n.cfg.Network, n.provided)
+		sources = append(sources, n.table)
 	}
 	return sources
 }
@@ -297,6 +304,9 @@ func (n *Network) close() error {
 	}
 	if n.heads != nil {
 		n.heads.Close()
+	}
+	if n.kept != nil {
+		n.kept.Close()
 	}
 	var errs []error
 	if n.events != nil {

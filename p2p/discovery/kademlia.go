@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	dht "github.com/libp2p/go-libp2p-kad-dht"
@@ -18,25 +19,42 @@ import (
 // Kademlia is the Source that finds members through a distributed table of this network alone: its protocol carries
 // the network id, so that it shares nothing with any other table. Nodes serve it unless they know that nobody can dial them.
 // The table needs a first connection, from any other source.
+//
+// It also finds the members that have something which few have, such as an environment package: Provides says what this
+// node has, Providers who has it.
 type Kademlia struct {
-	// Host is what the table runs on.
-	Host host.Host
-	// Network names the table and is the rendezvous.
-	Network wire.CID
+	host     host.Host
+	network  wire.CID
+	provides func() []string
+	changed  chan struct{} // Capacity 1: what the node provides may have changed.
+
+	mu    sync.Mutex
+	table *routing.RoutingDiscovery // nil while Run does not run; guarded by mu
 }
+
+// NewKademlia returns the source of a network's members. provides lists what this node has, by names that members agree
+// on; it is called now and then, and may be nil.
+func NewKademlia(h host.Host, network wire.CID, provides func() []string) *Kademlia {
+	if provides == nil {
+		provides = func() []string { return nil }
+	}
+	return &Kademlia{host: h, network: network, provides: provides, changed: make(chan struct{}, 1)}
+}
+
+const (
+	kademliaFirst    = 5 * time.Second  // Lets the first connections fill the table.
+	kademliaInterval = 2 * time.Minute  // Between two searches.
+	kademliaQuery    = 30 * time.Second // For one search or advertisement.
+	kademliaFound    = 64               // Peers of one search.
+)
 
 // Name implements Source.
 func (*Kademlia) Name() string { return "Kademlia" }
 
 // Run implements Source.
 func (k *Kademlia) Run(ctx context.Context, found func(peer.AddrInfo)) error {
-	const (
-		first    = 5 * time.Second  // Lets the first connections fill the table.
-		interval = 2 * time.Minute  // Between two searches.
-		query    = 30 * time.Second // For one search or advertisement.
-	)
-	table, err := dht.New(k.Host,
-		dht.ProtocolPrefix(protocol.ID("/lightswarm/"+k.Network.String())),
+	table, err := dht.New(k.host,
+		dht.ProtocolPrefix(protocol.ID("/lightswarm/"+k.network.String())),
 		dht.Mode(dht.ModeAutoServer), // A network on a LAN has nobody who could find out that it is reachable.
 		dht.DisableValues())
 	if err != nil {
@@ -49,23 +67,91 @@ func (k *Kademlia) Run(ctx context.Context, found func(peer.AddrInfo)) error {
 	}
 
 	rendezvous := routing.NewRoutingDiscovery(table)
-	var advertiseAt time.Time
-	for pause := first; wait(ctx, pause); pause = interval {
-		round, cancel := context.WithTimeout(ctx, query)
-		// Failures are normal while nobody else is in the table; the next round tries again.
-		if now := time.Now(); !now.Before(advertiseAt) {
-			if ttl, err := rendezvous.Advertise(round, k.Network.String()); err == nil {
-				advertiseAt = now.Add(ttl / 2)
-			}
+	k.use(rendezvous)
+	defer k.use(nil)
+	again := make(map[string]time.Time) // When each name is to be advertised again.
+	for pause := kademliaFirst; k.wait(ctx, pause); pause = kademliaInterval {
+		k.advertise(ctx, rendezvous, again)
+		for _, info := range k.search(ctx, rendezvous, k.network.String()) {
+			found(info)
 		}
-		if infos, err := rendezvous.FindPeers(round, k.Network.String(), discovery.Limit(64)); err == nil {
-			for info := range infos {
-				if info.ID != k.Host.ID() && len(info.Addrs) > 0 {
-					found(info)
-				}
-			}
+	}
+	return nil
+}
+
+// use makes a table the one that Providers searches.
+func (k *Kademlia) use(table *routing.RoutingDiscovery) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.table = table
+}
+
+// wait returns true after d or once what the node provides has changed, and false as soon as ctx ends.
+func (k *Kademlia) wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-k.changed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// advertise says that this node is a member and what it provides, where that is due.
+func (k *Kademlia) advertise(ctx context.Context, table *routing.RoutingDiscovery, again map[string]time.Time) {
+	names := append([]string{k.network.String()}, k.provides()...)
+	due := make(map[string]time.Time, len(names))
+	for _, name := range names {
+		if due[name] = again[name]; time.Now().Before(due[name]) {
+			continue
+		}
+		round, cancel := context.WithTimeout(ctx, kademliaQuery)
+		// Failures are normal while nobody else is in the table; the next round tries again.
+		if ttl, err := table.Advertise(round, name); err == nil {
+			due[name] = time.Now().Add(ttl / 2)
 		}
 		cancel()
 	}
-	return nil
+	clear(again) // What is not provided any more is forgotten, here and, in time, in the table.
+	for name, at := range due {
+		again[name] = at
+	}
+}
+
+// search returns the peers that advertised a name, without this one.
+func (k *Kademlia) search(ctx context.Context, table *routing.RoutingDiscovery, name string) (list []peer.AddrInfo) {
+	round, cancel := context.WithTimeout(ctx, kademliaQuery)
+	defer cancel()
+	infos, err := table.FindPeers(round, name, discovery.Limit(kademliaFound))
+	if err != nil {
+		return nil // As above.
+	}
+	for info := range infos {
+		if info.ID != k.host.ID() && len(info.Addrs) > 0 {
+			list = append(list, info)
+		}
+	}
+	return list
+}
+
+// Changed says that provides returns something else than before, so that others hear of it soon.
+func (k *Kademlia) Changed() {
+	select {
+	case k.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Providers returns peers that said that they have what the name stands for, until ctx ends; none while Run does not run.
+func (k *Kademlia) Providers(ctx context.Context, name string) []peer.AddrInfo {
+	k.mu.Lock()
+	table := k.table
+	k.mu.Unlock()
+	if table == nil {
+		return nil
+	}
+	return k.search(ctx, table, name)
 }

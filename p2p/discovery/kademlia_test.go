@@ -30,7 +30,7 @@ func TestKademliaFindsMembers(t *testing.T) {
 			if i == 5 {
 				network = wire.SumCID([]byte("another network"))
 			}
-			source := &discovery.Kademlia{Host: h, Network: network}
+			source := discovery.NewKademlia(h, network, nil)
 			l.start(func(ctx context.Context) {
 				if err := source.Run(ctx, func(info peer.AddrInfo) {
 					mu.Lock()
@@ -51,6 +51,56 @@ func TestKademliaFindsMembers(t *testing.T) {
 		}
 		if len(found[5]) != 0 {
 			t.Errorf("the host of another network found %d peers", len(found[5]))
+		}
+	})
+}
+
+// TestKademliaFindsProviders has a host that knows only the first one find who has something: soon after somebody got it,
+// and not after the names that nobody has.
+func TestKademliaFindsProviders(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
+		l := newLAN(t, 5)
+		defer l.close()
+		var mu sync.Mutex
+		var has []string
+		var tables []*discovery.Kademlia
+		for i, h := range l.hosts {
+			if i > 0 {
+				l.connect(i, 0)
+			}
+			var provides func() []string
+			if i == 3 {
+				provides = func() []string {
+					mu.Lock()
+					defer mu.Unlock()
+					return has
+				}
+			}
+			table := discovery.NewKademlia(h, networkID, provides)
+			if got := table.Providers(t.Context(), "thing"); got != nil {
+				t.Errorf("host %d has no table yet and found %v", i, got)
+			}
+			tables = append(tables, table)
+			l.start(func(ctx context.Context) {
+				if err := table.Run(ctx, func(peer.AddrInfo) {}); err != nil {
+					t.Errorf("host %d: %v", i, err)
+				}
+			})
+		}
+		time.Sleep(5 * time.Minute)
+		if got := tables[4].Providers(t.Context(), "thing"); len(got) != 0 {
+			t.Errorf("%d peers provide what nobody has", len(got))
+		}
+		mu.Lock()
+		has = []string{"thing"}
+		mu.Unlock()
+		tables[3].Changed()
+		time.Sleep(10 * time.Second)
+		if got := tables[4].Providers(t.Context(), "thing"); len(got) != 1 || got[0].ID != l.hosts[3].ID() {
+			t.Errorf("found %v, want host 3", got)
+		}
+		if got := tables[3].Providers(t.Context(), "thing"); len(got) != 0 {
+			t.Errorf("host 3 found itself: %v", got)
 		}
 	})
 }
