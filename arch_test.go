@@ -61,7 +61,7 @@ var layers = map[string]string{
 	"p2p/...":                       "wire wire/wirepb | virtualtime",
 	"node":                          "wire wire/bundle wire/draw policy policy/base policy/chat policy/embedded policy/transformer rollout rollout/... learner learner/... p2p p2p/... node/... | policy/safetensors policy/tokenizer virtualtime",
 	"node/config":                   "durable wire",
-	"node/store":                    "wire rollout learner p2p/block p2p/discovery p2p/head | learner/storetest virtualtime",
+	"node/store":                    "wire rollout learner p2p/block p2p/discovery p2p/head p2p/packages | learner/storetest virtualtime",
 	"node/api":                      "",
 	"testnet":                       "wire wire/bundle wire/draw policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet/...",
 	"testnet/report":                "durable",

@@ -11,6 +11,7 @@
 //	groups         a learner's accepted bundles, in order, and the marks of those that were consumed
 //	checkpoint     what a learner continues from, with its release, and a ledger entry for every step
 //	peers          addresses of members, for the next start
+//	packages       signed statements about the environment packages that the node keeps for others
 //
 // # What callers rely on
 //

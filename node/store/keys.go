@@ -25,6 +25,7 @@ const (
 	tagDraw         = 'N' // counter u64         → policy version u64, for reserved draws that are not done
 	tagCursor       = 'O' // peer                → sequence u64
 	tagEvaluated    = 'P' // version u64         → checkpoint with those of the ledger's bundles alone that are evaluations
+	tagPackage      = 'Q' // cid, peer           → signed bytes of the peer's statement about the environment package
 )
 
 // key joins a tag and fields to a database key.

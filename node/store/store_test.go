@@ -2,11 +2,13 @@ package store
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
@@ -311,4 +313,66 @@ func TestCursorsAreBounded(t *testing.T) {
 		t.Errorf("%d cursors are kept, %d counted, want 4", kept, s.cursors)
 	}
 	must(t, s.Close())
+}
+
+func TestPackages(t *testing.T) {
+	fs := vfs.NewMem()
+	s := openOn(t, fs, 60)
+	sign := func(author byte, name string, manifest wire.CID) wire.SignedEnvironmentPackage {
+		t.Helper()
+		key := wire.NewKey(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{author}, ed25519.SeedSize)))
+		p, err := wire.SignEnvironmentPackage(key, wire.EnvironmentPackage{Name: name, Version: "1.0.0", Manifest: manifest, Created: time.UnixMilli(1)})
+		must(t, err)
+		return p
+	}
+	a, aData := sample(1)
+	b, bData := sample(2)
+	shared, sharedData := sample(3)
+	first, second, third := sign('a', "one", a), sign('b', "one", a), sign('a', "two", b)
+	must(t,
+		s.KeepPackage(first, map[wire.CID][]byte{a: aData, shared: sharedData}),
+		s.KeepPackage(first, map[wire.CID][]byte{a: aData, shared: sharedData}),
+		s.KeepPackage(second, nil),
+		s.KeepPackage(third, map[wire.CID][]byte{b: bData, shared: sharedData}),
+		s.Close())
+	s = openOn(t, fs, 60)
+	count := func(manifest wire.CID, most, want int) {
+		t.Helper()
+		list, err := s.Packages(manifest, most)
+		must(t, err)
+		if len(list) != want {
+			t.Errorf("%d packages, want %d", len(list), want)
+		}
+	}
+	count(wire.CID{}, 10, 3)
+	count(wire.CID{}, 2, 2)
+	count(wire.CID{}, 0, 0)
+	count(a, 10, 2)
+	count(b, 10, 1)
+
+	for manifest, want := range map[wire.CID]bool{a: true, shared: false} {
+		found, err := s.DropPackage(manifest)
+		must(t, err)
+		if found != want {
+			t.Errorf("found %v, want %v", found, want)
+		}
+	}
+	count(wire.CID{}, 10, 1)
+	// What another package pins stays when room is needed; what was let go does not.
+	for n := 10; n < 20; n++ {
+		cid, data := sample(n)
+		must(t, s.Put(cid, data))
+	}
+	for cid, want := range map[wire.CID]bool{a: false, b: true, shared: true} {
+		if there, err := s.Has(cid); err != nil || there != want {
+			t.Errorf("%s is there: %v, want %v, %v", cid, there, want, err)
+		}
+	}
+	for n := range MaxPackages - 1 {
+		must(t, s.KeepPackage(sign('c', "many", wire.SumCID(fmt.Append(nil, n))), nil))
+	}
+	if err := s.KeepPackage(sign('c', "more", a), nil); !errors.Is(err, ErrPackages) {
+		t.Errorf("one more than is kept: %v", err)
+	}
+	must(t, s.KeepPackage(third, nil), s.Close())
 }
