@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lightswarm/lightswarm/wire"
 )
 
 // Role is a part that a node plays in its network.
@@ -95,6 +97,9 @@ const (
 type Environments struct {
 	// Kinds are the kinds of environments that it runs; at least one.
 	Kinds []string
+	// Signers are the peer ids of authors whose packages it runs, besides those that the node signs itself; none means
+	// anybody's.
+	Signers []string
 	// OpenEnv says where the servers of environments of kind openenv are, each as NAME=ADDRESS: the environment's name or
 	// CID, and an address as package rollout/env/openenv takes it.
 	OpenEnv []string
@@ -124,6 +129,10 @@ func (e *Environments) check(check func(ok bool, key, problem string)) {
 			fmt.Sprintf("%q does not say where an environment's server is; use for example maze=http://127.0.0.1:8000", s))
 		check(!seen[name], "rollout.environments.openenv", fmt.Sprintf("%q is there twice; an environment has one server", name))
 		seen[name] = true
+	}
+	for _, signer := range e.Signers {
+		_, err := wire.ParsePeerIDString(signer)
+		check(err == nil, "rollout.environments.signers", fmt.Sprintf("%q is no peer id; use for example 12D3Koo…, the author that `lightswarm env show` prints", signer))
 	}
 }
 

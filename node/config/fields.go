@@ -40,6 +40,7 @@ func (c *Config) fields() []field {
 		{"rollout.agent.lightning", "loopback host:port for runners of Agent Lightning 0.3, which play the rollouts in place of a program; empty for none", textValue(&c.Rollout.Agent.Lightning)},
 		{"rollout.environments.kinds", "kinds of environments that this node runs: builtin, wasm, exec, openenv", listValue(&c.Rollout.Environments.Kinds)},
 		{"rollout.environments.openenv", "servers of environments of kind openenv, each as NAME=ADDRESS, such as maze=http://127.0.0.1:8000", listValue(&c.Rollout.Environments.OpenEnv)},
+		{"rollout.environments.signers", "peer ids of the authors whose environment packages this node runs; empty is anybody", listValue(&c.Rollout.Environments.Signers)},
 
 		{"learner.steps", "last version that the learner makes; 0 is no limit", intValue(&c.Learner.Steps)},
 		{"learner.target", "held-out success that ends training; 0 is none", floatValue(&c.Learner.Target)},

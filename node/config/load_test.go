@@ -115,6 +115,9 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"bootstrap without peer": {
 			Sources{Environ: []string{"LIGHTSWARM_P2P_BOOTSTRAP=/ip4/192.0.2.1/tcp/1"}},
 			[]string{"p2p.bootstrap", "/p2p/12D3Koo"}},
+		"signer": {
+			Sources{Flags: parse(t, "--rollout-environments-signers", "somebody")},
+			[]string{`rollout.environments.signers = "somebody" (flag --rollout-environments-signers)`, `"somebody" is no peer id`}},
 		"network": {
 			Sources{Environ: []string{"LIGHTSWARM_NETWORK=mine"}},
 			[]string{`network = "mine"`, "copy the whole id"}},
