@@ -3,10 +3,7 @@ package node
 import (
 	"context"
 	"crypto/ed25519"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/wire"
@@ -14,9 +11,6 @@ import (
 
 // maxEnvironmentBytes bounds the packages of a network together, which its rollout nodes hold in memory.
 const maxEnvironmentBytes = 256 << 20
-
-// ErrKind says that the charter has an environment of a kind that the node's owner does not run.
-var ErrKind = errors.New("this node does not run environments of its kind")
 
 // openEnvironments makes every environment of the charter ready to run on a rollout node. What the node does not have it
 // gets from members, by CID, until ctx ends; nothing of it runs before all of it is there and verified.
@@ -28,7 +22,7 @@ func (n *Node) openEnvironments(ctx context.Context, private ed25519.PrivateKey)
 	var packages []*env.Package
 	for _, reference := range n.charter.Environments {
 		if e, err := n.environments.Get(reference.Manifest); err == nil {
-			if err := n.allow(e.Manifest()); err != nil {
+			if err := n.owner().AllowKind(e.Manifest()); err != nil {
 				return err
 			}
 			continue
@@ -52,16 +46,6 @@ func (n *Node) openEnvironments(ctx context.Context, private ed25519.PrivateKey)
 	return err
 }
 
-// allow says whether the node's owner lets it run an environment.
-func (n *Node) allow(m wire.EnvironmentManifest) error {
-	kinds := n.options.Config.Rollout.Environments.Kinds
-	if slices.Contains(kinds, m.Kind) {
-		return nil
-	}
-	return fmt.Errorf("environment %s@%s is of kind %q: %w: the setting rollout.environments.kinds is %s: add %s to it, or run rollouts for another network",
-		m.Name, m.Version, m.Kind, ErrKind, strings.Join(kinds, ","), m.Kind)
-}
-
 // findPackage gets a package from the store, and into it from members what is missing there. The blocks are pinned before
 // they come, so that one that fails goes on where it stopped.
 func (n *Node) findPackage(ctx context.Context, private ed25519.PrivateKey, reference wire.EnvironmentRef, room uint64) (*env.Package, error) {
@@ -78,7 +62,10 @@ func (n *Node) findPackage(ctx context.Context, private ed25519.PrivateKey, refe
 	if err != nil {
 		return nil, err
 	}
-	if err := n.allow(m); err != nil {
+	if err := n.owner().AllowKind(m); err != nil {
+		return nil, err
+	}
+	if err := n.findAuthor(ctx, private, m, manifest.CID); err != nil {
 		return nil, err
 	}
 	// A task beyond the last one would end in an error again and again.

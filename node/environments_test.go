@@ -170,6 +170,20 @@ func TestOwnerRefusesKinds(t *testing.T) {
 	o.Config.Rollout.Environments.Kinds = []string{config.KindWasm}
 	refuse(o, `rollout.environments.kinds is wasm: add builtin to it`, ErrKind)
 
+	// The founder signed what nobody had signed, and members tell who did.
+	stranger := "12D3KooWKnDdG3iXw9eTFijk3EWSunZcFi54Zka4wmtqtt6rPxc8"
+	o = join(t, founder, config.RoleRollout)
+	o.Drivers = drivers(t)
+	o.Config.Rollout.Environments.Signers = []string{stranger}
+	refuse(o, "is signed by "+founder.Peer().String(), ErrAuthor)
+	o = join(t, founder, config.RoleRollout)
+	o.Drivers = drivers(t)
+	o.Config.Rollout.Environments.Signers = []string{stranger, founder.Peer().String()}
+	volunteer := start(t, o)
+	if kept, err := volunteer.keptPackages(wire.CID{}); err != nil || len(kept) != 1 || kept[0].Author != founder.Peer() {
+		t.Errorf("the volunteer keeps %+v, %v", kept, err)
+	}
+
 	o = join(t, founder, config.RoleRelay) // which runs none
 	o.Config.Rollout.Environments.Kinds = []string{config.KindBuiltin}
 	start(t, o)

@@ -21,6 +21,9 @@ type Founding struct {
 	Environments []wire.EnvironmentRef
 	// Packages are kept by the founder, who serves them to others.
 	Packages []*env.Package
+	// Statements are what the packages' authors signed about them, which the founder keeps too; the founder signs those
+	// about which there is none.
+	Statements []wire.SignedEnvironmentPackage
 	// Base is version 0; nil means the policy that is built into the program.
 	Base       *policy.Snapshot
 	Rollout    wire.RolloutRules
@@ -73,6 +76,31 @@ func (f *Founding) Train(p *env.Package, weight uint32) error {
 	f.Environments = append(f.Environments, reference)
 	f.Packages = append(f.Packages, p)
 	f.Evaluation.Tasks = uint32(min(uint64(f.Evaluation.Tasks), reference.ValidationTasks))
+	return nil
+}
+
+// sign gives the statement about each package to keep, and one by the founder where nobody made one.
+func (f *Founding) sign(founder wire.Key, at time.Time, keep func(wire.SignedEnvironmentPackage, map[wire.CID][]byte) error) error {
+	signed := make(map[wire.CID]bool)
+	for _, s := range f.Statements {
+		signed[s.Manifest] = true
+		if err := keep(s, nil); err != nil { // The blocks are kept as the network's.
+			return err
+		}
+	}
+	for _, p := range f.Packages {
+		m := p.Manifest()
+		if signed[p.CID()] || env.CheckManifest(m) != nil {
+			continue
+		}
+		s, err := wire.SignEnvironmentPackage(founder, wire.EnvironmentPackage{Name: m.Name, Version: m.Version, Manifest: p.CID(), Created: at})
+		if err == nil {
+			err = keep(s, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("sign environment %s@%s: %w", m.Name, m.Version, err)
+		}
+	}
 	return nil
 }
 

@@ -184,7 +184,10 @@ func (n *Node) findCharter(ctx context.Context, private ed25519.PrivateKey) (wir
 		if err != nil {
 			return wire.SignedCharter{}, err
 		}
-		return charter, n.store.Bind(charter.ID, blocks)
+		if err := n.store.Bind(charter.ID, blocks); err != nil {
+			return wire.SignedCharter{}, err
+		}
+		return charter, n.options.Found.sign(n.key, charter.Created, n.store.KeepPackage)
 	case wanted.Defined():
 		return n.join(ctx, wanted, private)
 	}
@@ -321,6 +324,7 @@ func (n *Node) openNetwork(ctx context.Context, private ed25519.PrivateKey) (*p2
 		Seed:           n.options.Seed,
 		Host:           n.options.Host,
 		Tuning:         n.options.Tuning,
+		Packages:       n.store,
 	}
 	if n.trainer != nil {
 		o.Collect, o.Cursor, o.Score = true, n.trainer.cursors.next, n.trainer.standings.score
@@ -398,12 +402,20 @@ func (n *Node) APIAddress() string {
 }
 
 // Block implements api.Node: the block comes from the store, or else from other members.
-func (n *Node) Block(ctx context.Context, cid string) ([]byte, error) {
+func (n *Node) Block(ctx context.Context, cid string, from []string) ([]byte, error) {
 	parsed, err := wire.ParseCIDString(cid)
 	if err != nil {
 		return nil, fmt.Errorf("block %q: %w", cid, err)
 	}
-	return n.network.Fetch(ctx, parsed, nil, wire.MaxBlockBytes)
+	var hints []wire.PeerID
+	for _, text := range from {
+		p, err := wire.ParsePeerIDString(text)
+		if err != nil {
+			return nil, fmt.Errorf("peer %q: %w", text, err)
+		}
+		hints = append(hints, p)
+	}
+	return n.network.Fetch(ctx, parsed, hints, wire.MaxBlockBytes)
 }
 
 // Subscribe implements api.Node.

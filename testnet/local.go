@@ -93,7 +93,7 @@ func (l *local) events(ctx context.Context, visit func(api.Event)) error {
 }
 
 func (l *local) block(ctx context.Context, cid string) ([]byte, error) {
-	return l.node.Block(ctx, cid)
+	return l.node.Block(ctx, cid, nil)
 }
 
 func (l *local) status(context.Context) (api.Status, error) { return l.node.Status(), nil }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -34,11 +35,37 @@ func (f *fake) Peers() []Peer                                 { return []Peer{{I
 func (f *fake) Subscribe(n int) (<-chan Event, func())        { return f.events.Subscribe(n) }
 func (f *fake) Shutdown()                                     { close(f.shutdown) }
 func (f *fake) Ledger(v uint64, n int) ([]LedgerEntry, error) { return f.ledger(v, n) }
-func (f *fake) Block(_ context.Context, cid string) ([]byte, error) {
-	if cid != "bafkreione" {
-		return nil, errors.New("nobody has " + cid)
+func (f *fake) Block(ctx context.Context, cid string, from []string) ([]byte, error) {
+	switch cid {
+	case "bafkreione":
+		return []byte{0, 1, 2}, nil
+	case "bafkreifrom":
+		return []byte(strings.Join(from, " ")), nil
+	case "bafkreislow":
+		return nil, fmt.Errorf("fetch: %w", context.DeadlineExceeded)
 	}
-	return []byte{0, 1, 2}, nil
+	return nil, errors.New("nobody has " + cid)
+}
+
+func (f *fake) Environments(_ context.Context, cid string) ([]Environment, error) {
+	if cid == "damaged" {
+		return nil, errors.New("secret path")
+	}
+	return []Environment{{CID: cid, Holders: []string{}}}, nil
+}
+
+func (f *fake) KeepEnvironment(_ context.Context, file []byte) (Environment, error) {
+	if string(file) == "bad" {
+		return Environment{}, fmt.Errorf("keep: %w", &Error{Code: "bad_request", Message: "this is no package"})
+	}
+	return Environment{Name: fmt.Sprint(len(file)), Holders: []string{}}, nil
+}
+
+func (f *fake) DropEnvironment(cid string) error {
+	if cid != "bafkreione" {
+		return &Error{Code: "not_found", Message: "this node does not keep it"}
+	}
+	return nil
 }
 
 const token = "0123456789abcdef"
@@ -266,4 +293,49 @@ func TestSlowSubscribersSeeAGap(t *testing.T) {
 	} else if _, open := <-events; open {
 		t.Error("a closed broadcaster takes subscribers")
 	}
+}
+
+func TestEnvironments(t *testing.T) {
+	_, s := serve(t)
+	c := client(t, s, token)
+	refused := func(err error, code, says string) {
+		t.Helper()
+		var refusal *Error
+		if !errors.As(err, &refusal) || refusal.Code != code || !strings.Contains(refusal.Message, says) {
+			t.Errorf("%v, want %s: %s", err, code, says)
+		}
+	}
+	for _, cid := range []string{"", "bafkreione"} {
+		if list, err := c.Environments(t.Context(), cid); err != nil || len(list) != 1 || list[0].CID != cid {
+			t.Errorf("%v, %v", list, err)
+		}
+	}
+	_, err := c.Environments(t.Context(), "damaged")
+	refused(err, "internal", "see the node's log")
+
+	large := make([]byte, 2<<20) // more than the body of any other request
+	if kept, err := c.KeepEnvironment(t.Context(), large); err != nil || kept.Name != fmt.Sprint(len(large)) {
+		t.Errorf("%v, %v", kept, err)
+	}
+	_, err = c.KeepEnvironment(t.Context(), []byte("bad"))
+	refused(err, "bad_request", "this is no package")
+	// Whoever sends too much may find the connection closed before it can read why.
+	if _, err := c.KeepEnvironment(t.Context(), make([]byte, MaxPackageBytes+1)); err == nil {
+		t.Error("a package above the limit was kept")
+	}
+	s.keeping <- struct{}{}
+	_, err = c.KeepEnvironment(t.Context(), []byte("good"))
+	refused(err, "busy", "try again")
+	<-s.keeping
+
+	if err := c.DropEnvironment(t.Context(), "bafkreione"); err != nil {
+		t.Error(err)
+	}
+	refused(c.DropEnvironment(t.Context(), "bafkreitwo"), "not_found", "does not keep it")
+
+	if got, err := c.Block(t.Context(), "bafkreifrom", "a", "b"); err != nil || string(got) != "a b" {
+		t.Errorf("%q, %v", got, err)
+	}
+	_, err = c.Block(t.Context(), "bafkreislow")
+	refused(err, "timeout", "fetch")
 }

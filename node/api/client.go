@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,12 @@ import (
 	"time"
 )
 
+// answerTimeout is how long a client waits for the beginning of an answer, patientTimeout for one about environments.
+const (
+	answerTimeout  = 10 * time.Second
+	patientTimeout = environmentTimeout + 10*time.Second
+)
+
 // maxAnswerBytes bounds what a client reads of one answer or event.
 const maxAnswerBytes = 16 << 20
 
@@ -21,15 +28,22 @@ type Client struct {
 	address string
 	token   string
 	http    *http.Client
+	patient *http.Client // For answers that take longer.
 }
 
 // NewClient returns a client of the node whose API listens on address with this token.
 func NewClient(address, token string) *Client {
-	return &Client{address: address, token: token, http: &http.Client{Transport: &http.Transport{Proxy: nil, ResponseHeaderTimeout: 10 * time.Second}}}
+	within := func(d time.Duration) *http.Client {
+		return &http.Client{Transport: &http.Transport{Proxy: nil, ResponseHeaderTimeout: d}}
+	}
+	return &Client{address: address, token: token, http: within(answerTimeout), patient: within(patientTimeout)}
 }
 
 // Close frees idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.http.CloseIdleConnections()
+	c.patient.CloseIdleConnections()
+}
 
 // Status asks for Status.
 func (c *Client) Status(ctx context.Context) (Status, error) {
@@ -47,9 +61,13 @@ func (c *Client) Ledger(ctx context.Context, from uint64, limit int) ([]LedgerEn
 	return get[[]LedgerEntry](ctx, c, fmt.Sprintf("/v1/ledger?from=%d&limit=%d", from, limit))
 }
 
-// Block asks for the block of a CID.
-func (c *Client) Block(ctx context.Context, cid string) ([]byte, error) {
-	response, err := c.do(ctx, http.MethodGet, "/v1/blocks/"+url.PathEscape(cid))
+// Block asks for the block of a CID, which the node asks these peers for before others; 16 of them at most count.
+func (c *Client) Block(ctx context.Context, cid string, from ...string) ([]byte, error) {
+	path := "/v1/blocks/" + url.PathEscape(cid)
+	if len(from) > 0 {
+		path += "?" + url.Values{"from": from[:min(len(from), maxHints)]}.Encode()
+	}
+	response, err := c.do(ctx, http.MethodGet, path)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +77,29 @@ func (c *Client) Block(ctx context.Context, cid string) ([]byte, error) {
 		return nil, fmt.Errorf("read the node's answer: %w", err)
 	}
 	return data, nil
+}
+
+// Environments asks for the packages that the node and members keep: all, or those of one CID unless it is empty.
+func (c *Client) Environments(ctx context.Context, cid string) ([]Environment, error) {
+	path := "/v1/environments"
+	if cid != "" {
+		path += "?" + url.Values{"cid": {cid}}.Encode()
+	}
+	return decode[[]Environment](c.send(ctx, c.patient, http.MethodGet, path, nil))
+}
+
+// KeepEnvironment has the node keep a signed package file and serve it to members.
+func (c *Client) KeepEnvironment(ctx context.Context, file []byte) (Environment, error) {
+	return decode[Environment](c.send(ctx, c.patient, http.MethodPost, keepPath, bytes.NewReader(file)))
+}
+
+// DropEnvironment ends that.
+func (c *Client) DropEnvironment(ctx context.Context, cid string) error {
+	response, err := c.do(ctx, http.MethodDelete, "/v1/environments/"+url.PathEscape(cid))
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
 }
 
 // Shutdown asks the node to stop.
@@ -104,8 +145,11 @@ func (c *Client) Events(ctx context.Context, visit func(Event) error) error {
 
 // get asks for JSON.
 func get[T any](ctx context.Context, c *Client, path string) (T, error) {
-	var answer T
-	response, err := c.do(ctx, http.MethodGet, path)
+	return decode[T](c.do(ctx, http.MethodGet, path))
+}
+
+// decode reads the JSON of an answer that came without an error, and closes it.
+func decode[T any](response *http.Response, err error) (answer T, _ error) {
 	if err != nil {
 		return answer, err
 	}
@@ -118,12 +162,17 @@ func get[T any](ctx context.Context, c *Client, path string) (T, error) {
 
 // do sends a request. A refusal is an *Error; otherwise the caller closes the response's body.
 func (c *Client) do(ctx context.Context, method, path string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+c.address+path, nil)
+	return c.send(ctx, c.http, method, path, nil)
+}
+
+// send is do by a client of choice, with a body.
+func (c *Client) send(ctx context.Context, by *http.Client, method, path string, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+c.address+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("ask the node: %w", err)
 	}
 	request.Header.Set("Authorization", "Bearer "+c.token)
-	response, err := c.http.Do(request)
+	response, err := by.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask the node at %s; is it running? %w", c.address, err)
 	}

@@ -6,7 +6,10 @@
 //	GET  /v1/runs                      []Run, the newest version first
 //	GET  /v1/peers                     []Peer, ordered by id
 //	GET  /v1/ledger?from=0&limit=100   []LedgerEntry, ascending; limit is at most 1000
-//	GET  /v1/blocks/{cid}              a block's bytes, from the store or from other members
+//	GET  /v1/blocks/{cid}?from=PEER    a block's bytes, from the store or from other members, those named first
+//	GET  /v1/environments?cid=CID      []Environment: the packages that this node and members keep, all or of one CID
+//	POST /v1/environments              Environment: the body, a signed package file, is kept and served to members
+//	DELETE /v1/environments/{cid}      204; the package is kept no longer
 //	GET  /v1/events                    server-sent events, each an Event
 //	GET  /metrics                      Prometheus text format
 //	POST /v1/shutdown                  202; the node stops as on an interrupt

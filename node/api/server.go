@@ -18,7 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Node is what the API shows. Its methods are safe for concurrent use and, but for Block, answer at once.
+// Node is what the API shows. Its methods are safe for concurrent use and, but for those with a context, answer at once.
+// An *Error that they return is the answer.
 type Node interface {
 	Status() Status
 	// Runs has the newest version first.
@@ -27,8 +28,16 @@ type Node interface {
 	Peers() []Peer
 	// Ledger returns up to limit entries of version from or above, ascending.
 	Ledger(from uint64, limit int) ([]LedgerEntry, error)
-	// Block returns the block of a CID, which other members may have to send first.
-	Block(ctx context.Context, cid string) ([]byte, error)
+	// Block returns the block of a CID, which other members may have to send first. Those of from, as peer ids, are asked
+	// before others.
+	Block(ctx context.Context, cid string, from []string) ([]byte, error)
+	// Environments lists the packages that this node and members keep: all, or those of one CID unless it is empty. It
+	// asks members.
+	Environments(ctx context.Context, cid string) ([]Environment, error)
+	// KeepEnvironment keeps a package and serves it to members. The file is not changed, and not kept after the call.
+	KeepEnvironment(ctx context.Context, file []byte) (Environment, error)
+	// DropEnvironment ends that.
+	DropEnvironment(cid string) error
 	// Subscribe returns the node's events from now on and a function that ends the subscription.
 	Subscribe(buffer int) (<-chan Event, func())
 	// Shutdown asks the node to stop and does not wait for it.
@@ -39,6 +48,7 @@ type Node interface {
 const (
 	maxHeaderBytes  = 16 << 10
 	maxBodyBytes    = 4 << 10
+	maxHints        = 16
 	maxStreams      = 16
 	maxLedger       = 1000
 	defaultLedger   = 100
@@ -50,7 +60,13 @@ const (
 	shutdownTimeout = 3 * time.Second
 	// keepAlive is how often a silent event stream shows that it is alive.
 	keepAlive = 15 * time.Second
+	// environmentTimeout is how long members may take to say what they keep, and a package to be sent and kept; clients
+	// wait longer.
+	environmentTimeout = 45 * time.Second
 )
+
+// MaxPackageBytes bounds a package file that a client sends.
+const MaxPackageBytes = 65 << 20
 
 // Server is the running API.
 type Server struct {
@@ -58,6 +74,7 @@ type Server struct {
 	token   [sha256.Size]byte
 	port    string
 	streams chan struct{}
+	keeping chan struct{} // Holds an element while a package is being kept: each takes memory.
 	http    *http.Server
 	log     *slog.Logger
 	address string
@@ -81,6 +98,7 @@ func Serve(address, token string, node Node, metrics prometheus.Gatherer, log *s
 		token:   sha256.Sum256([]byte(token)),
 		port:    strconv.Itoa(bound.Port),
 		streams: make(chan struct{}, maxStreams),
+		keeping: make(chan struct{}, 1),
 		log:     log,
 		address: bound.String(),
 		done:    make(chan struct{}),
@@ -132,6 +150,9 @@ func (s *Server) handler(metrics prometheus.Gatherer) http.Handler {
 	mux.HandleFunc("GET /v1/peers", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, http.StatusOK, list(s.node.Peers())) })
 	mux.HandleFunc("GET /v1/ledger", s.ledger)
 	mux.HandleFunc("GET /v1/blocks/{cid}", s.block)
+	mux.HandleFunc("GET /v1/environments", s.environments)
+	mux.HandleFunc("POST "+keepPath, s.keepEnvironment)
+	mux.HandleFunc("DELETE /v1/environments/{cid}", s.dropEnvironment)
 	mux.HandleFunc("GET /v1/events", s.events)
 	mux.HandleFunc("POST /v1/shutdown", func(w http.ResponseWriter, _ *http.Request) {
 		s.answer(w, http.StatusAccepted, struct{}{})
@@ -160,7 +181,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			s.refuse(w, http.StatusUnauthorized, "unauthorized", "send the token of the data folder's api.token as Authorization: Bearer TOKEN")
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
+		limit := int64(maxBodyBytes)
+		if r.Method == http.MethodPost && r.URL.Path == keepPath {
+			limit = MaxPackageBytes
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -204,8 +229,17 @@ func number(r *http.Request, name string, standard uint64) (uint64, error) {
 func (s *Server) block(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), blockTimeout)
 	defer cancel()
-	data, err := s.node.Block(ctx, r.PathValue("cid"))
-	if err != nil {
+	from := r.URL.Query()["from"]
+	if len(from) > maxHints {
+		s.refuse(w, http.StatusBadRequest, "bad_request", fmt.Sprintf("from may name %d peers", maxHints))
+		return
+	}
+	data, err := s.node.Block(ctx, r.PathValue("cid"), from)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		s.refuse(w, http.StatusGatewayTimeout, "timeout", err.Error())
+		return
+	case err != nil:
 		s.refuse(w, http.StatusNotFound, "not_found", err.Error())
 		return
 	}

@@ -189,9 +189,27 @@ type LedgerEntry struct {
 	Evaluated []string `json:"evaluated"`
 }
 
+// Environment is an environment package that somebody keeps, as its author's statement says.
+type Environment struct {
+	// CID is that of the manifest: it identifies the environment.
+	CID     string `json:"cid"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Author is the peer that signed, Reference the package as people write it: author/name@version.
+	Author    string    `json:"author"`
+	Reference string    `json:"reference"`
+	Signed    time.Time `json:"signed"`
+	// Statement is what the author signed: an encoded wire.SignedEnvironmentPackage.
+	Statement []byte `json:"statement"`
+	// Kept says that this node keeps the package; Holders are the connected members that do.
+	Kept    bool     `json:"kept"`
+	Holders []string `json:"holders"`
+}
+
 // Error is the answer to a request that is refused.
 type Error struct {
-	// Code is stable: bad_request, unauthorized, forbidden_host, not_found, busy or internal.
+	// Code is stable: bad_request, unauthorized, forbidden_host, not_found, conflict, too_large, busy, full, timeout or
+	// internal.
 	Code string `json:"code"`
 	// Message says what is wrong and what to do.
 	Message string `json:"message"`
