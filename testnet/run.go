@@ -15,6 +15,7 @@ import (
 	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/policy/tokenizer"
 	"github.com/lightswarm/lightswarm/testnet/report"
+	"github.com/lightswarm/lightswarm/wire/bundle"
 )
 
 const (
@@ -73,8 +74,9 @@ type run struct {
 	collector *Collector
 	tokenizer *tokenizer.Tokenizer
 	examples  []report.Example
-	// processes counts those of the agent's program.
+	// processes counts those of the agent's program, failed the rollouts that ended in an error or took too long.
 	processes uint64
+	failed    map[string]uint64
 }
 
 // observed is an event and the node that it came from.
@@ -225,20 +227,25 @@ func (r *run) quote(ctx context.Context, version uint64) {
 	r.examples = append(r.examples, list...)
 }
 
-// count asks the nodes how many processes of the agent's program they started.
+// count asks the nodes how many processes of the agent's program they started, and which of their rollouts failed.
 func (r *run) count(ctx context.Context) {
-	if len(r.Settings.Rollout.Agent.Command) == 0 {
-		return
-	}
+	r.failed = map[string]uint64{}
 	ctx, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
 	for _, m := range r.network.members {
 		s, err := m.node.status(ctx)
 		switch {
 		case err != nil:
-			r.log.Warn("a node does not say how many processes of the agent it started", "peer", m.peer, "error", err)
-		case s.Rollout != nil && s.Rollout.Agent != nil:
-			r.processes += s.Rollout.Agent.Started
+			r.log.Warn("a node does not say what became of its rollouts", "peer", m.peer, "error", err)
+		case s.Rollout != nil:
+			if s.Rollout.Agent != nil {
+				r.processes += s.Rollout.Agent.Started
+			}
+			for _, kind := range []bundle.OutcomeKind{bundle.OutcomeAgentError, bundle.OutcomeEnvError, bundle.OutcomeTimeout} {
+				if n := s.Rollout.Total.Outcomes[kind.String()]; n > 0 {
+					r.failed[kind.String()] += n
+				}
+			}
 		}
 	}
 }
@@ -249,7 +256,7 @@ func (r *run) report(out *report.Report, ended time.Time, why report.End) {
 		End:    why,
 		Schema: report.Schema, Version: r.Version, Command: r.Command, Seed: r.Seed,
 		Network: r.network.id, Environment: r.environmentName(), Examples: r.examples,
-		Agent: strings.Join(r.Settings.Rollout.Agent.Command, " "), AgentProcesses: r.processes,
+		Agent: strings.Join(r.Settings.Rollout.Agent.Command, " "), AgentProcesses: r.processes, RolloutsFailed: r.failed,
 	}
 	for _, m := range r.network.members {
 		out.Peers = append(out.Peers, report.Peer{ID: m.peer, Role: string(m.role)})

@@ -44,6 +44,7 @@ type testnetResult struct {
 	RolloutsAccepted uint64            `json:"rollouts_accepted"`
 	RolloutsRefused  map[string]uint64 `json:"rollouts_refused"`
 	RolloutsDropped  map[string]uint64 `json:"rollouts_dropped"`
+	RolloutsFailed   map[string]uint64 `json:"rollouts_failed"`
 	ReleaseHead      uint64            `json:"release_head"`
 	ReleaseCID       string            `json:"release_cid"`
 	Network          string            `json:"network"`
@@ -167,7 +168,8 @@ func (p *program) runTestnet(ctx context.Context, o testnet.Options, plain bool)
 		Kept: r.Kept, End: r.End,
 		Target: r.Target, SecondsToTarget: r.SecondsToTarget, Seconds: r.Seconds, Steps: r.Steps,
 		RolloutsAccepted: r.RolloutsAccepted, RolloutsRefused: r.RolloutsRefused, RolloutsDropped: r.RolloutsDropped,
-		ReleaseHead: r.ReleaseHead, ReleaseCID: r.ReleaseCID, Network: r.Network, RunDir: o.Dir,
+		RolloutsFailed: r.RolloutsFailed,
+		ReleaseHead:    r.ReleaseHead, ReleaseCID: r.ReleaseCID, Network: r.Network, RunDir: o.Dir,
 	}
 	if r.Best != nil {
 		shown.BestVersion, shown.BestHeldOut = &r.Best.Version, &r.Best.Sampled.Success
@@ -220,6 +222,9 @@ func testnetText(w io.Writer, r *report.Report, dir string) {
 	}
 	if dropped := live.Counts(r.RolloutsDropped); dropped != "" {
 		fmt.Fprintf(w, ", not learned from: %s", dropped)
+	}
+	if failed := live.Counts(r.RolloutsFailed); failed != "" {
+		fmt.Fprintf(w, ", failed: %s", failed)
 	}
 	fmt.Fprintf(w, "\nreport            %s\n", filepath.Join(dir, "report.html"))
 }

@@ -33,3 +33,10 @@ var meanings = map[string]string{
 	"zero_variance":            "the group's rollouts were all rewarded alike, so that none was better",
 	"untrained":                "the group has no call by an agent that is trained",
 }
+
+// outcomes say in words how rollouts end that have no reward.
+var outcomes = map[string]string{
+	"agent_error": "the agent failed",
+	"env_error":   "the environment failed",
+	"timeout":     "it took longer than a rollout may",
+}

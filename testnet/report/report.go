@@ -50,6 +50,9 @@ type Report struct {
 	RolloutsRefused map[string]uint64 `json:"rollouts_refused"`
 	// RolloutsDropped counts admitted rollouts whose group was used up without being learned from, by reason.
 	RolloutsDropped map[string]uint64 `json:"rollouts_dropped"`
+	// RolloutsFailed counts the rollouts that ended without a reward, by outcome: agent_error, env_error or timeout. It is of
+	// all that the nodes announced, training groups and evaluation blocks, as far as a node could be asked at the end.
+	RolloutsFailed map[string]uint64 `json:"rollouts_failed"`
 	// RolloutsTrained counts the rollouts with a reward that training steps consumed, those of RolloutsDropped that have
 	// one included.
 	RolloutsTrained uint64 `json:"rollouts_trained"`

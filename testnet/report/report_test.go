@@ -23,7 +23,7 @@ func sample() *Report {
 		Network: "bafkreitest", Environment: "calc", Target: 0.95, End: EndTimeout,
 		Peers: []Peer{{ID: "12D3<peer>", Role: "learner"}, {ID: "12D3b", Role: "rollout", Rollouts: 64}},
 		Steps: 2, ReleaseHead: 3, ReleaseCID: "bafkreihead",
-		RolloutsAccepted: 512, RolloutsRefused: map[string]uint64{"lag": 8, "duplicate": 16}, RolloutsDropped: map[string]uint64{"zero_variance": 24}, EventsMissed: 3, RolloutsTrained: 512,
+		RolloutsAccepted: 512, RolloutsRefused: map[string]uint64{"lag": 8, "duplicate": 16}, RolloutsDropped: map[string]uint64{"zero_variance": 24}, RolloutsFailed: map[string]uint64{"agent_error": 5}, EventsMissed: 3, RolloutsTrained: 512,
 		TrainingSteps: []TrainingStep{{Version: 1, Seconds: 8, Groups: 32, Lag: []int{30, 2}, AcceptedRollouts: 256, Reward: &reward}, {Version: 2, Seconds: 16, Groups: 32, Lag: []int{20, 10, 2}, AcceptedRollouts: 512}},
 		Examples: []Example{
 			{Version: 2, Task: 7, Outcome: "scored", Reward: 1, Calls: []Call{{Agent: "solver", Prompt: "tom has 3 <pens>", Completion: "calculator 3+4", Probability: 0.9}}},
@@ -66,7 +66,7 @@ func TestHTMLIsSelfContainedAndEscaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(out)
-	for _, want := range []string{"30.0% → 97.0%", "tom has 3 &lt;pens&gt;", "12D3&lt;peer&gt;", "calculator 3-4", "Version 0", "Version 2", "<svg", "the learner had it already", "zero_variance", "all rewarded alike", "3 events were lost",
+	for _, want := range []string{"30.0% → 97.0%", "tom has 3 &lt;pens&gt;", "12D3&lt;peer&gt;", "calculator 3-4", "Version 0", "Version 2", "<svg", "the learner had it already", "zero_variance", "all rewarded alike", "the agent failed", "3 events were lost",
 		"version 0 → version 2", "0.0% → not measured", "98.0%</b><span>best success, sampled, version 1", "newest version 3, not measured; ended by the timeout",
 		"20.0 s</b><span>until success stayed at 95.0% or more: kept over 2 evaluations, versions 1 to 2",
 	} {

@@ -71,7 +71,7 @@ type view struct {
 	*Report
 	RewardChart, ThroughputChart, LagChart template.HTML
 	Refusals                               []unused
-	Drops                                  []unused
+	Drops, Failures                        []unused
 	Pairs                                  []pair
 }
 
@@ -94,13 +94,14 @@ func newView(r *Report) view {
 	v.ThroughputChart = throughputChart(r)
 	lag := r.LagHistogram()
 	v.LagChart = barChart(axes{title: "Groups trained, by lag", x: "lag (versions)", y: "groups", maxY: ceiling(float64(slices.Max(append(lag, 1))))}, lag)
-	v.Refusals, v.Drops = byCount(r.RolloutsRefused), byCount(r.RolloutsDropped)
+	v.Refusals, v.Drops = byCount(r.RolloutsRefused, meanings), byCount(r.RolloutsDropped, meanings)
+	v.Failures = byCount(r.RolloutsFailed, outcomes)
 	v.Pairs = pairs(r.Examples)
 	return v
 }
 
 // byCount lists reasons, the most frequent first.
-func byCount(counts map[string]uint64) []unused {
+func byCount(counts map[string]uint64, meanings map[string]string) []unused {
 	var list []unused
 	for reason, n := range counts {
 		list = append(list, unused{reason, meanings[reason], n})
