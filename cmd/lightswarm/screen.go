@@ -73,7 +73,7 @@ func draw(n *node.Node, view *live.View, goal string, target float64, stop <-cha
 			if waits := waitsFor(&status, now); waits != "" {
 				progress.Phase = waits
 			}
-			view.Update(live.State{Title: title, Progress: progress})
+			view.Update(live.State{Title: title, Join: n.JoinCommand(), Progress: progress})
 		case <-stop:
 			return
 		}

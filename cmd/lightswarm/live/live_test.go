@@ -101,6 +101,25 @@ func TestProblemsAreShown(t *testing.T) {
 	}
 }
 
+// The join command is on a screen of 80 by 24, whole, and a shell reads what is copied from there.
+func TestRenderShowsTheJoinCommand(t *testing.T) {
+	s := state()
+	s.Join = "lightswarm join bafkrei" + strings.Repeat("a", 52) + " --bootstrap /ip4/192.0.2.1/tcp/4001/p2p/12D3Koo" + strings.Repeat("b", 45)
+	out := Render(s, 80, 22)
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if len(lines) > 22 {
+		t.Errorf("%d lines", len(lines))
+	}
+	for _, line := range lines {
+		if w := lipgloss.Width(line); w > 80 && !strings.HasPrefix(line, "/ip4/") { // One word, which cannot be broken.
+			t.Errorf("a line is %d columns wide: %q", w, line)
+		}
+	}
+	if joined := strings.ReplaceAll(out, " \\\n", " "); !strings.Contains(joined, s.Join) {
+		t.Errorf("the command is not whole:\n%s", out)
+	}
+}
+
 func TestRenderManyEvaluations(t *testing.T) {
 	s := state()
 	for i := range 1000 {

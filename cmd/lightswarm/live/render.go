@@ -37,6 +37,7 @@ func Render(s State, width, height int) string {
 	}
 	foot := append([]string{""}, fields(width, counts...)...)
 	foot = append(foot, problem(s.Problem, width)...)
+	foot = append(foot, continued(s.Join, width)...)
 	room := height - len(head) - len(foot)
 	if lags := lag(s.Lag, width); room-len(lags) >= fewestRows {
 		foot, room = append(foot, lags...), room-len(lags)
@@ -58,6 +59,24 @@ func fields(width int, parts ...string) []string {
 		default:
 			lines = append(lines, part)
 		}
+	}
+	return lines
+}
+
+// continued breaks a command between its words so that all of it can be copied from the screen into a shell.
+func continued(command string, width int) []string {
+	const more = ` \`
+	var lines []string
+	for _, word := range strings.Fields(command) {
+		last := len(lines) - 1
+		if last >= 0 && len(lines[last])+1+len(word)+len(more) <= width {
+			lines[last] += " " + word
+			continue
+		}
+		if last >= 0 {
+			lines[last] += more
+		}
+		lines = append(lines, word)
 	}
 	return lines
 }

@@ -13,6 +13,8 @@ import (
 type State struct {
 	// Title says what runs.
 	Title string
+	// Join is the command with which others join; empty for none.
+	Join string
 	testnet.Progress
 }
 
