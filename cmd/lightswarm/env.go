@@ -25,12 +25,12 @@ import (
 func (p *program) env() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "env",
-		Short: "Make environments, check them and look at them",
+		Short: "Make environments, check them, and share them with a network",
 		Long: `An environment is tasks, tools and scoring. Anybody can make one: a folder with environment.toml and a WebAssembly
 module, the Go package that it is built from, a program such as one in Python, or how agents meet an OpenEnv server.
-Commands take such a folder, a package file made by env build, or the name of an environment that is built in.`,
+Commands take such a folder, a package file made by env build or env pull, or the name of an environment that is built in.`,
 	}
-	c.AddCommand(p.envInit(), p.envCheck(), p.envRun(), p.envShow(), p.envBuild(), p.envList(), envWork(), envExec())
+	c.AddCommand(p.envInit(), p.envCheck(), p.envRun(), p.envShow(), p.envBuild(), p.envList(), p.envPublish(), p.envPull(), p.envRemove(), envWork(), envExec())
 	return c
 }
 
@@ -132,7 +132,7 @@ func findEnvironment(ctx context.Context, name string) (environmentArgument, err
 			return a, err
 		}
 	}
-	return a, fmt.Errorf("there is no folder, package file or built-in environment called %s: see lightswarm env list", name)
+	return a, usage(fmt.Errorf("there is no folder, package file or built-in environment called %s: see lightswarm env list; lightswarm env pull gets what members published", name))
 }
 
 // open makes an environment ready to run. The caller closes it.

@@ -58,6 +58,9 @@ file is overwritten.`,
 			return usage(fmt.Errorf("--name %q %s", name, wire.PackageNameRule))
 		}
 		files, err := pack.Template(dir, name, kind)
+		if errors.Is(err, fs.ErrExist) {
+			return usage(err)
+		}
 		if err != nil {
 			return err
 		}
@@ -163,36 +166,56 @@ type listedEnvironment struct {
 }
 
 func (p *program) envList() *cobra.Command {
-	return &cobra.Command{
+	network := false
+	c := &cobra.Command{
 		Use:   "list [FOLDER]",
-		Short: "List the environments that are built in and those in a folder",
+		Short: "List environments: built in, in a folder, or those of a network",
 		Long: `List the environments that are built into the program, and the folders with environment.toml and the package files that
-are directly in a folder, by default the current one.`,
+are directly in a folder, by default the current one.
+
+With --network list the packages that the node on the data folder keeps and those that connected members say that they
+keep, up to 64 of each.`,
+		Example: `  lightswarm env list
+  lightswarm env list --network --data ./mynet`,
 		Args: takes(0, 1),
-		RunE: func(_ *cobra.Command, arguments []string) error {
-			dir := "."
-			if len(arguments) > 0 {
-				dir = arguments[0]
-			}
-			list, err := listEnvironments(dir)
-			if err != nil {
-				return err
-			}
-			return p.print(list, func(w io.Writer) {
-				for _, e := range list {
-					where := e.Path
-					if where == "" {
-						where = "built in"
-					}
-					if e.Problem != "" {
-						fmt.Fprintf(w, "%-24s  cannot be used: %s\n", where, e.Problem)
-						continue
-					}
-					fmt.Fprintf(w, "%-24s  %s@%s  %s  %s\n", where, e.Name, e.Version, e.Kind, e.CID)
-				}
-			})
-		},
 	}
+	data := p.dataFlag(c)
+	c.Flags().BoolVar(&network, "network", false, "list what members of the network published")
+	c.RunE = func(cmd *cobra.Command, arguments []string) error {
+		dir := "."
+		switch {
+		case network && len(arguments) > 0:
+			return usage(errors.New("--network lists no folder: leave out one of them"))
+		case network:
+			folder, err := data()
+			if err != nil {
+				return usage(err)
+			}
+			return p.networkEnvironments(cmd.Context(), folder)
+		case cmd.Flags().Changed("data"):
+			return usage(errors.New("--data names the node that --network asks: give both"))
+		case len(arguments) > 0:
+			dir = arguments[0]
+		}
+		list, err := listEnvironments(dir)
+		if err != nil {
+			return err
+		}
+		return p.print(list, func(w io.Writer) {
+			for _, e := range list {
+				where := e.Path
+				if where == "" {
+					where = "built in"
+				}
+				if e.Problem != "" {
+					fmt.Fprintf(w, "%-24s  cannot be used: %s\n", where, e.Problem)
+					continue
+				}
+				fmt.Fprintf(w, "%-24s  %s@%s  %s  %s\n", where, e.Name, e.Version, e.Kind, e.CID)
+			}
+		})
+	}
+	return c
 }
 
 func listEnvironments(dir string) ([]listedEnvironment, error) {

@@ -20,7 +20,7 @@ var commonSettings = []string{
 // those of learners.
 var (
 	rolloutSettings = append([]string{"rollout.in_flight", "rollout.slots", "rollout.threads", "rollout.timeout", "rollout.environments.kinds",
-		"rollout.environments.openenv", "rollout.agent.lightning"}, agentSettings...)
+		"rollout.environments.openenv", "rollout.environments.signers", "rollout.agent.lightning"}, agentSettings...)
 	agentSettings = []string{
 		"rollout.agent.command", "rollout.agent.folder", "rollout.agent.preload", "rollout.agent.variables", "rollout.agent.processes",
 		"rollout.agent.grace",

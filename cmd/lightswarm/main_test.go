@@ -40,6 +40,7 @@ func TestScripts(t *testing.T) {
 			"exitcode":     exitCodeCommand,
 			"jsonline":     jsonLineCommand,
 			"member":       memberCommand,
+			"package":      packageCommand,
 			"recordbundle": recordBundleCommand,
 			"waitfinished": waitFinishedCommand,
 			"waitfor":      waitForCommand,

@@ -209,6 +209,9 @@ func train(ctx context.Context, f *node.Founding, text string, how environmentFl
 	if err != nil {
 		return err
 	}
+	if a.Statement != nil {
+		f.Statements = append(f.Statements, *a.Statement)
+	}
 	return errors.Join(f.Train(a.Package, weight), env.Close(e))
 }
 

@@ -118,7 +118,7 @@ func explainFolder(err error, folder string) error {
 		return usage(fmt.Errorf("%w. Run rollouts with lightswarm join --data %s, or name the data folder of the network's learner with --data", err, folder))
 	case errors.Is(err, node.ErrNoNetwork):
 		return noNetwork(folder)
-	case errors.Is(err, store.ErrOtherNetwork), errors.Is(err, node.ErrKind):
+	case errors.Is(err, store.ErrOtherNetwork), errors.Is(err, node.ErrKind), errors.Is(err, node.ErrAuthor):
 		return usage(err)
 	}
 	return err

@@ -122,6 +122,15 @@ func memberCommand(ts *testscript.TestScript, _ bool, arguments []string) {
 	ts.Setenv("MEMBER", words[4])
 }
 
+// packageCommand sets CID to that of the environment in a file's last line, an object: package FILE.
+func packageCommand(ts *testscript.TestScript, _ bool, arguments []string) {
+	var built struct {
+		CID string `json:"cid"`
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(arguments[0])), &built))
+	ts.Setenv("CID", built.CID)
+}
+
 // waitFinishedCommand waits until the learner on a data folder is done: waitfinished FOLDER.
 func waitFinishedCommand(ts *testscript.TestScript, _ bool, arguments []string) {
 	deadline := time.Now().Add(patience)

@@ -31,7 +31,8 @@ func Kinds() string {
 
 // Template writes the folder of a small environment of the given name, which passes all checks as it is: in Go for the kind
 // wasm, in Python for exec, in Python with OpenEnv's package for openenv, where its server has to be started. The folder is
-// made if it does not exist; no file in it is overwritten. It returns the files' names.
+// made if it does not exist; no file in it is overwritten, which is an error that wraps fs.ErrExist. It returns the files'
+// names.
 func Template(dir, name, kind string) ([]string, error) {
 	if !slices.Contains(TemplateKinds, kind) {
 		return nil, fmt.Errorf("there is no environment of kind %q to start from: use %s", kind, Kinds())
@@ -47,7 +48,7 @@ func Template(dir, name, kind string) ([]string, error) {
 	for _, e := range entries {
 		file := filepath.Join(dir, strings.TrimSuffix(e.Name(), ".tmpl"))
 		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s exists: name another folder, or remove it", file)
+			return nil, fmt.Errorf("%s: %w: name another folder, or remove it", file, fs.ErrExist)
 		}
 		files = append(files, file)
 	}
