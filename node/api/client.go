@@ -85,12 +85,12 @@ func (c *Client) Environments(ctx context.Context, cid string) ([]Environment, e
 	if cid != "" {
 		path += "?" + url.Values{"cid": {cid}}.Encode()
 	}
-	return decode[[]Environment](c.send(ctx, c.patient, http.MethodGet, path, nil))
+	return ask[[]Environment](ctx, c, c.patient, http.MethodGet, path, nil)
 }
 
 // KeepEnvironment has the node keep a signed package file and serve it to members.
 func (c *Client) KeepEnvironment(ctx context.Context, file []byte) (Environment, error) {
-	return decode[Environment](c.send(ctx, c.patient, http.MethodPost, keepPath, bytes.NewReader(file)))
+	return ask[Environment](ctx, c, c.patient, http.MethodPost, keepPath, bytes.NewReader(file))
 }
 
 // DropEnvironment ends that.
@@ -145,11 +145,12 @@ func (c *Client) Events(ctx context.Context, visit func(Event) error) error {
 
 // get asks for JSON.
 func get[T any](ctx context.Context, c *Client, path string) (T, error) {
-	return decode[T](c.do(ctx, http.MethodGet, path))
+	return ask[T](ctx, c, c.http, http.MethodGet, path, nil)
 }
 
-// decode reads the JSON of an answer that came without an error, and closes it.
-func decode[T any](response *http.Response, err error) (answer T, _ error) {
+// ask sends a request and reads the JSON of its answer.
+func ask[T any](ctx context.Context, c *Client, by *http.Client, method, path string, body io.Reader) (answer T, _ error) {
+	response, err := c.send(ctx, by, method, path, body)
 	if err != nil {
 		return answer, err
 	}
