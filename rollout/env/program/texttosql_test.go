@@ -5,8 +5,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/pack"
 	"github.com/lightswarm/lightswarm/rollout/env/program"
@@ -74,6 +76,21 @@ func TestTextToSQLHidesADatabase(t *testing.T) {
 		return
 	}
 	t.Error("no task has a number for an answer")
+}
+
+// The policy beside the example is the one that its README tells how to make.
+func TestTextToSQLPolicy(t *testing.T) {
+	s, err := policy.ReadDir(filepath.Join(textToSQL, "policy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(textToSQL, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), s.Digest().String()) {
+		t.Errorf("the README does not name the policy's digest, %s", s.Digest())
+	}
 }
 
 func openFolder(t *testing.T, folder string) env.Environment {
