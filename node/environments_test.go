@@ -130,7 +130,7 @@ func TestContributedEnvironmentTrains(t *testing.T) {
 	}
 	other.end()
 	volunteer.end()
-	if _, err := volunteer.opened[0].Reset(t.Context(), wire.SplitTrain, 0); !errors.Is(err, wasm.ErrClosed) {
+	if _, err := volunteer.opened[0].Reset(t.Context(), wire.SplitTrain, 0); !errors.Is(err, env.ErrClosed) {
 		t.Errorf("an environment of a closed node: %v", err)
 	}
 	o.Config.P2P.Bootstrap = nil

@@ -2,6 +2,7 @@ package env
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -44,6 +45,9 @@ func (d Drivers) Open(ctx context.Context, p *Package) (Environment, error) {
 	return nil, fmt.Errorf("environment %s@%s is of kind %q, and this program runs %s: upgrade lightswarm, or use another environment",
 		m.Name, m.Version, m.Kind, strings.Join(kinds, ", "))
 }
+
+// ErrClosed is the error of what is asked of an environment that was closed, and of its episodes.
+var ErrClosed = errors.New("the environment was closed")
 
 // Close frees what an environment holds, after its last episode. Most hold nothing.
 func Close(e Environment) error {

@@ -86,7 +86,7 @@ func (e *Environment) begin(ctx context.Context, first message, dialAgain bool) 
 			continue
 		case <-patience.C:
 		case <-e.closing:
-			err = ErrClosed
+			err = env.ErrClosed
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -105,7 +105,7 @@ func (e *Environment) tryBegin(ctx context.Context, first message) (*session, re
 	if e.closed {
 		e.mu.Unlock()
 		ws.CloseNow() //nolint:errcheck // nothing is left to lose
-		return nil, reply{}, ErrClosed
+		return nil, reply{}, env.ErrClosed
 	}
 	e.sessions.Go(func() { s.run(e.closing) })
 	e.mu.Unlock()

@@ -232,10 +232,10 @@ func TestClose(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := p.Score(t.Context(), ""); !errors.Is(err, ErrClosed) {
+	if _, err := p.Score(t.Context(), ""); !errors.Is(err, env.ErrClosed) {
 		t.Errorf("%v", err)
 	}
-	if _, err := e.Reset(t.Context(), "train", 0); !errors.Is(err, ErrClosed) {
+	if _, err := e.Reset(t.Context(), "train", 0); !errors.Is(err, env.ErrClosed) {
 		t.Errorf("%v", err)
 	}
 	p.Close()

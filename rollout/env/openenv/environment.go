@@ -2,7 +2,6 @@ package openenv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -70,9 +69,6 @@ func (e *Environment) took(d time.Duration) {
 	e.peak = max(e.peak, d)
 }
 
-// ErrClosed says that an environment was closed.
-var ErrClosed = errors.New("the environment was closed")
-
 // Reset implements env.Environment. Its errors that are the environment's own are a *protocol.Failure.
 func (e *Environment) Reset(ctx context.Context, split string, index uint64) (env.Episode, error) {
 	if err := protocol.CheckTask(e.m, split, index); err != nil {
@@ -81,7 +77,7 @@ func (e *Environment) Reset(ctx context.Context, split string, index uint64) (en
 	select {
 	case e.seats <- struct{}{}:
 	case <-e.closing:
-		return nil, ErrClosed
+		return nil, env.ErrClosed
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

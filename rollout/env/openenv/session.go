@@ -9,6 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/protocol"
 )
 
@@ -72,7 +73,7 @@ func (s *session) farewell(ctx context.Context) {
 	s.mu.Lock()
 	deaf := s.asked || s.failure != nil
 	if s.failure == nil {
-		s.failure = ErrClosed
+		s.failure = env.ErrClosed
 	}
 	s.mu.Unlock()
 	if deaf {

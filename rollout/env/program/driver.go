@@ -180,9 +180,6 @@ func (e *Environment) took(d time.Duration) {
 	e.peak = max(e.peak, d)
 }
 
-// ErrClosed says that an environment was closed.
-var ErrClosed = errors.New("the environment was closed")
-
 // Reset implements env.Environment. Its errors that are the environment's own are a *protocol.Failure.
 func (e *Environment) Reset(ctx context.Context, split string, index uint64) (env.Episode, error) {
 	if err := protocol.CheckTask(e.m, split, index); err != nil {
@@ -191,7 +188,7 @@ func (e *Environment) Reset(ctx context.Context, split string, index uint64) (en
 	select {
 	case e.seats <- struct{}{}:
 	case <-e.closing:
-		return nil, ErrClosed
+		return nil, env.ErrClosed
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -208,7 +205,7 @@ func (e *Environment) start() (*process, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, ErrClosed
+		return nil, env.ErrClosed
 	}
 	scratch, err := os.MkdirTemp(e.dir, "scratch-")
 	if err != nil {

@@ -339,11 +339,11 @@ func TestGivingUpDoesNotWait(t *testing.T) {
 	if err := env.Close(e); err != nil {
 		t.Error(err)
 	}
-	if _, err := p.Call(t.Context(), "echo", ""); !errors.Is(err, ErrClosed) {
+	if _, err := p.Call(t.Context(), "echo", ""); !errors.Is(err, env.ErrClosed) {
 		t.Errorf("an episode of a closed environment says %v", err)
 	}
 	p.Close()
-	if _, err := e.Reset(t.Context(), "train", 0); !errors.Is(err, ErrClosed) {
+	if _, err := e.Reset(t.Context(), "train", 0); !errors.Is(err, env.ErrClosed) {
 		t.Errorf("a closed environment says %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/protocol"
 )
 
@@ -128,9 +129,9 @@ func (p *process) watch(closing <-chan struct{}) {
 	for tick := 1; ; tick++ {
 		select {
 		case <-closing:
-			p.kill(ErrClosed)
+			p.kill(env.ErrClosed)
 		case <-p.quit:
-			p.kill(ErrClosed)
+			p.kill(env.ErrClosed)
 		case <-ticker.C:
 		}
 		p.mu.Lock()

@@ -153,15 +153,12 @@ func (e *Environment) used(u Usage) {
 	e.peak.MemoryBytes = max(e.peak.MemoryBytes, u.MemoryBytes)
 }
 
-// ErrClosed says that an environment was closed.
-var ErrClosed = errors.New("the environment was closed")
-
 // running returns a child whose module is compiled: the one there is, or a new one if that has ended.
 func (e *Environment) running(ctx context.Context) (*child, error) {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
-		return nil, ErrClosed
+		return nil, env.ErrClosed
 	}
 	if e.child != nil {
 		select {

@@ -191,7 +191,7 @@ func TestClosedEnvironment(t *testing.T) {
 		t.Error("an episode goes on")
 	}
 	p.Close()
-	if _, err := e.Reset(t.Context(), "train", 0); !errors.Is(err, wasm.ErrClosed) {
+	if _, err := e.Reset(t.Context(), "train", 0); !errors.Is(err, env.ErrClosed) {
 		t.Errorf("Reset says %v", err)
 	}
 }
