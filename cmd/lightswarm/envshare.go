@@ -222,7 +222,10 @@ func (p *program) networkEnvironments(ctx context.Context, folder string) error 
 	}
 	return p.print(list, func(w io.Writer) {
 		for _, e := range list {
-			where := fmt.Sprintf("%d members", len(e.Holders))
+			where := "1 member"
+			if n := len(e.Holders); n != 1 {
+				where = fmt.Sprintf("%d members", n)
+			}
 			if e.Kept {
 				where = "here, " + where
 			}

@@ -36,13 +36,24 @@ var nodePreloads = sync.OnceValue(func() bool {
 	return exec.Command(node(), "--eval", asks).Run() == nil
 })
 
+// needNodePreloads skips where modules of Node.js cannot be preloaded.
+func needNodePreloads(t testing.TB) {
+	t.Helper()
+	if !nodePreloads() {
+		t.Skip("Node.js is older than 20.12")
+	}
+}
+
+// TestNodePreloadsCanBeTested is skipped where tests of that are: scripts/test says so at its end.
+func TestNodePreloadsCanBeTested(t *testing.T) { needNodePreloads(t) }
+
 // nodeModes are the ways to start a program of Node.js: the modules to preload.
 var nodeModes = map[string][]string{"cold": nil, "warm": {"./early.mjs"}}
 
 // newNodeFixture is newFixture with the test's program in JavaScript.
 func newNodeFixture(t testing.TB, preload []string, change ...func(*Options)) *fixture {
-	if len(preload) > 0 && !nodePreloads() {
-		t.Skip("Node.js is older than 20.12")
+	if len(preload) > 0 {
+		needNodePreloads(t)
 	}
 	script := func(o *Options) { o.Command.Args = []string{node(), "agent.mjs", "an argument"} }
 	return newFixture(t, preload, append([]func(*Options){script}, change...)...)
