@@ -21,8 +21,8 @@ import (
 const (
 	// offersAsked is how many members are asked for packages at once.
 	offersAsked = 64
-	// offersOfMember is how many packages one member may name when all are asked for, so that none of them drowns what
-	// others keep.
+	// offersOfMember is how many statements one member may give, so that none of them drowns what others keep: all that
+	// are asked together give no more than 8 MiB, of which the local API makes one answer.
 	offersOfMember = 64
 	// offersDialled is how many peers are dialled that the Kademlia table names.
 	offersDialled = 8
@@ -39,8 +39,8 @@ type Offer struct {
 	Holders []wire.PeerID
 }
 
-// FindPackages asks connected members for the packages that they keep: those of one environment, or all, up to 64 of
-// each, if the manifest is the zero CID. If none of them keeps the one environment, the peers that the Kademlia table
+// FindPackages asks connected members for the packages that they keep: those of one environment, or all if the manifest is
+// the zero CID; up to 64 statements of each of up to 64 members. If none of them keeps the one environment, the peers that the Kademlia table
 // names are dialled and asked. Offers are ordered by name, version, author and manifest, and empty if there are none.
 func (n *Network) FindPackages(ctx context.Context, manifest wire.CID) []Offer {
 	members := n.members.trusted()
@@ -54,15 +54,11 @@ func (n *Network) FindPackages(ctx context.Context, manifest wire.CID) []Offer {
 
 // offers asks peers at once and joins their answers.
 func (n *Network) offers(ctx context.Context, peers []peer.ID, manifest wire.CID) []Offer {
-	most := offersOfMember
-	if manifest.Defined() {
-		most = wire.MaxPackageRecords
-	}
 	answers := make([][]wire.SignedEnvironmentPackage, len(peers))
 	var asking sync.WaitGroup
 	for i, p := range peers {
 		asking.Go(func() {
-			list, err := packages.Ask(ctx, n.host, p, n.cfg.Network, manifest, most)
+			list, err := packages.Ask(ctx, n.host, p, n.cfg.Network, manifest, offersOfMember)
 			if errors.Is(err, packages.ErrMisbehaved) {
 				n.misbehaved(p, err)
 			} else if err != nil { // Such as an older program, which does not know the question.

@@ -174,7 +174,7 @@ func (p *program) envList() *cobra.Command {
 are directly in a folder, by default the current one.
 
 With --network list the packages that the node on the data folder keeps and those that connected members say that they
-keep, up to 64 of each.`,
+keep, up to 64 statements of each.`,
 		Example: `  lightswarm env list
   lightswarm env list --network --data ./mynet`,
 		Args: takes(0, 1),

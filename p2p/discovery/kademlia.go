@@ -42,10 +42,11 @@ func NewKademlia(h host.Host, network wire.CID, provides func() []string) *Kadem
 }
 
 const (
-	kademliaFirst    = 5 * time.Second  // Lets the first connections fill the table.
-	kademliaInterval = 2 * time.Minute  // Between two searches.
-	kademliaQuery    = 30 * time.Second // For one search or advertisement.
-	kademliaFound    = 64               // Peers of one search.
+	kademliaFirst     = 5 * time.Second  // Lets the first connections fill the table.
+	kademliaInterval  = 2 * time.Minute  // Between two searches.
+	kademliaQuery     = 30 * time.Second // For one search or advertisement.
+	kademliaAdvertise = time.Minute      // For the advertisements of one round, behind which the search for members waits.
+	kademliaFound     = 64               // Peers of one search.
 )
 
 // Name implements Source.
@@ -100,12 +101,15 @@ func (k *Kademlia) wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// advertise says that this node is a member and what it provides, where that is due.
+// advertise says that this node is a member and what it provides, where that is due. What there is no time for has its
+// turn in the next round.
 func (k *Kademlia) advertise(ctx context.Context, table *routing.RoutingDiscovery, again map[string]time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, kademliaAdvertise)
+	defer cancel()
 	names := append([]string{k.network.String()}, k.provides()...)
 	due := make(map[string]time.Time, len(names))
 	for _, name := range names {
-		if due[name] = again[name]; time.Now().Before(due[name]) {
+		if due[name] = again[name]; time.Now().Before(due[name]) || ctx.Err() != nil {
 			continue
 		}
 		round, cancel := context.WithTimeout(ctx, kademliaQuery)
