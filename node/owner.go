@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/node/store"
 	"github.com/lightswarm/lightswarm/p2p/packages"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -23,8 +24,15 @@ var (
 	ErrAuthor = errors.New("this node does not run packages of its author")
 )
 
-// authorPatience is how long a node asks members for a statement by an author whose packages it runs.
-const authorPatience = time.Minute
+const (
+	// authorPatience is how long a node asks members for a statement by an author whose packages it runs.
+	authorPatience = time.Minute
+	// authorDoubt is how long it goes on once it knows of statements by other authors alone: no single member that names
+	// a stranger keeps a node out.
+	authorDoubt = 3 * time.Second
+	// authorsShown is how many of those are named to the user.
+	authorsShown = 4
+)
 
 // Owner is what a node's owner lets it run.
 type Owner struct {
@@ -82,38 +90,51 @@ func (n *Node) findAuthor(ctx context.Context, private ed25519.PrivateKey, m wir
 	if err != nil {
 		return err
 	}
-	if authors := authorsOf(m, kept); len(authors) > 0 {
-		return owner.AllowAuthor(m, authors...)
-	}
-	what := fmt.Sprintf("a signature of the environment %s@%s", m.Name, m.Version)
 	asking, cancel := context.WithTimeout(ctx, authorPatience)
 	defer cancel()
+	var others []wire.PeerID
+	// allowed says whether statements are by an author whose packages the owner runs, and remembers who else signed.
+	allowed := func(list []wire.SignedEnvironmentPackage) bool {
+		authors := authorsOf(m, list)
+		if slices.ContainsFunc(authors, owner.Runs) {
+			return true
+		}
+		if len(others) == 0 && len(authors) > 0 {
+			others = authors[:min(len(authors), authorsShown)]
+			time.AfterFunc(authorDoubt, cancel)
+		}
+		return false
+	}
+	if allowed(kept) {
+		return nil
+	}
+	what := fmt.Sprintf("a signature of the environment %s@%s", m.Name, m.Version)
 	err = n.askMembers(asking, n.charter.ID, private, func(j *joiner) error {
 		return j.ask(asking, what, func(ctx context.Context, member wire.PeerID) error {
 			list, err := packages.Ask(ctx, j.host, peer.ID(member), n.charter.ID, manifest, wire.MaxPackageRecords)
 			if err != nil {
 				return err
 			}
-			authors := authorsOf(m, list)
-			if len(authors) == 0 {
-				return errors.New("it knows of no author")
-			}
-			if err := owner.AllowAuthor(m, authors...); err != nil {
-				return &keepError{err}
+			if !allowed(list) {
+				return errors.New("it knows of no author whose packages this node runs")
 			}
 			kept = list
 			return nil
 		})
 	})
-	if asking.Err() != nil && ctx.Err() == nil {
-		return owner.AllowAuthor(m)
+	if err != nil && asking.Err() != nil && ctx.Err() == nil {
+		return owner.AllowAuthor(m, others...)
 	}
 	if err != nil {
 		return err
 	}
 	for _, p := range kept {
 		if p.Name == m.Name && p.Version == m.Version && owner.Runs(p.Author) {
-			return n.store.KeepPackage(p, nil)
+			err := n.store.KeepPackage(p, nil)
+			if errors.Is(err, store.ErrPackages) {
+				return nil // Members are asked again at the next start.
+			}
+			return err
 		}
 	}
 	return nil
