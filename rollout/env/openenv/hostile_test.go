@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -96,10 +97,9 @@ func TestHostileServers(t *testing.T) {
 			if test.reason == protocol.ReasonTime {
 				m.Limits.Steps = 1000
 			}
-			bad := true
+			var wasBad atomic.Bool // connections are served at once: a lost one may still be when the next begins
 			s := (&testServer{play: hostile(func(c *connection, m incoming) any {
-				if bad {
-					bad = false
+				if !wasBad.Swap(true) {
 					return test.step(c, m)
 				}
 				return observed(map[string]any{}, 1.0, true)
