@@ -183,11 +183,15 @@ func (s *session) exchange(ctx context.Context, m message) (reply, error) {
 	timed, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	late := func() error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return &protocol.Failure{Reason: protocol.ReasonTime, Detail: fmt.Sprintf(
+		var err error = &protocol.Failure{Reason: protocol.ReasonTime, Detail: fmt.Sprintf(
 			"the server took longer than the %v that the manifest allows: look what keeps it, or raise seconds", s.limit)}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.failure = err // also if reading failed first: a write whose time is over closes the connection
+		return err
 	}
 	began := time.Now()
 	if err := s.ws.Write(timed, websocket.MessageText, []byte(text)); err != nil && timed.Err() != nil {
@@ -201,8 +205,11 @@ func (s *session) exchange(ctx context.Context, m message) (reply, error) {
 		case raw := <-s.replies: // the last thing that it said
 			return s.understand(raw, began)
 		default:
-			return reply{}, s.why()
 		}
+		if timed.Err() != nil {
+			return reply{}, late()
+		}
+		return reply{}, s.why()
 	case <-timed.Done():
 		return reply{}, late()
 	}
