@@ -88,6 +88,18 @@ func (s *Session) BaseURL() string { return s.url() + "/v1" }
 
 func (s *Session) url() string { return "http://" + s.gateway.address + "/rollout/" + s.id }
 
+// Environ is the part of an agent's environment, as "NAME=value", that all sessions have in common. A process that is started
+// ahead of its session gets it at its start: some libraries decide what they send, and where, while they are imported.
+func Environ() []string {
+	return []string{
+		"OPENAI_AGENTS_DISABLE_TRACING=1",
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+		"OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
+		"OTEL_METRICS_EXPORTER=none",
+		"OTEL_LOGS_EXPORTER=none",
+	}
+}
+
 // Environ is what an agent's process needs in its environment, as "NAME=value", so that the clients of all dialects
 // find the session by themselves and send nothing elsewhere.
 func (s *Session) Environ() []string {
@@ -97,8 +109,7 @@ func (s *Session) Environ() []string {
 		"OPENAI_API_KEY=" + s.key,
 		"ANTHROPIC_BASE_URL=" + s.url(),
 		"ANTHROPIC_API_KEY=" + s.key,
-		"OPENAI_AGENTS_DISABLE_TRACING=1",
-	}, slices.Concat(s.telemetryEnviron(), s.lightningEnviron())...)
+	}, slices.Concat(Environ(), s.telemetryEnviron(), s.lightningEnviron())...)
 }
 
 // End lets no new calls begin, waits for those that run, and says what the session saw. Further calls of it return

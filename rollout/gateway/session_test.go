@@ -478,4 +478,9 @@ func TestEnviron(t *testing.T) {
 			t.Errorf("%s is not in %q", want, s.Environ())
 		}
 	}
+	for _, want := range append(Environ(), "OPENAI_AGENTS_DISABLE_TRACING=1") {
+		if !slices.Contains(s.Environ(), want) || !slices.Contains(Environ(), want) {
+			t.Errorf("%s is not in %q and %q", want, Environ(), s.Environ())
+		}
+	}
 }

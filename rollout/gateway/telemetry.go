@@ -45,11 +45,7 @@ func (s *Session) witness(answer string, call int, unnamed bool) {
 func (s *Session) telemetryEnviron() []string {
 	return []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.url(),
-		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
-		"OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
 		"OTEL_EXPORTER_OTLP_HEADERS=x-api-key=" + s.key,
-		"OTEL_METRICS_EXPORTER=none",
-		"OTEL_LOGS_EXPORTER=none",
 		"TRACELOOP_BASE_URL=" + s.url(),
 	}
 }

@@ -41,10 +41,11 @@
 // One interpreter imports the modules and forks for each rollout, which takes milliseconds. The fork looks as if the
 // interpreter had just been started with the script: sys.argv, sys.path, __main__, os.environ, standard streams,
 // signal handlers, event loops and the seeds of random and numpy are its own, and so is all else that it changes.
-// It differs in that modules have the state that importing them, with the environment of the command alone, has led to;
-// in that string hashes are seeded once for all; and in that threads which an import starts are missing, which the log
-// warns of. At its end what is registered for the interpreter's exit runs and files are flushed, but no other object that
-// still exists is finalized: Python promises no more, and it would write to all of the memory that forks share.
+// It differs in that modules have the state that importing them has led to, with the command's environment and what sessions'
+// have in common (gateway.Environ); in that string hashes are seeded once for all; and in that threads which an import starts
+// are missing, which the log warns of. At its end what is registered for the interpreter's exit runs and files are flushed, but
+// no other object that still exists is finalized: Python promises no more, and it would write to all of the memory that forks
+// share.
 //
 // Some libraries do much with their first call that later ones find done. Of those that were imported, openai (which
 // LangChain, OpenAI's Agents SDK and AutoGen call too) makes one call of each API before the first fork, to a transport in
@@ -63,10 +64,10 @@
 // of the imports, one that is busy with them gains nothing. No two rollouts share a process, so there is nothing to clean.
 //
 // The script is run by Node itself, and modules are those that it would find itself, in the form that its own kind of module
-// gets. A rollout differs from one whose process was just started in that imports saw the command's environment without the
-// rollout's; in that what they put off, such as timers, may happen before the script's first line; in that the process has
-// run for a while (process.uptime, performance.now); and in that a script in CommonJS has no module.parent, and its path for
-// module.id.
+// gets. A rollout differs from one whose process was just started in that imports saw the command's environment and
+// what sessions' have in common, without the rest of the rollout's; in that what they put off, such as timers, may happen before
+// the script's first line; in that the process has run for a while (process.uptime, performance.now); and in that a script in
+// CommonJS has no module.parent, and its path for module.id.
 //
 // A process that dies while it waits is replaced; one that does not begin its rollout is killed, and the rollout begins again,
 // once, with another. While imports fail, starts pause for longer and longer.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lightswarm/lightswarm/rollout/gateway"
@@ -82,6 +83,12 @@ func base(p place) []string {
 		}
 	}
 	return environ
+}
+
+// early is the environment of a process that is started ahead of its rollout, or of all: what there is of a rollout's that
+// does not depend on which one it is.
+func early(p place, more []string) []string {
+	return latest(slices.Concat(base(p), more, gateway.Environ()))
 }
 
 // maxVariable bounds TASK, in bytes: operating systems bound what an environment can hold.

@@ -124,7 +124,7 @@ func (p *spares) open() (_ *spare, err error) {
 	preloader := (&url.URL{Scheme: "file", Path: p.script, RawQuery: modules}).String()
 	args := append([]string{p.command.Args[0], "--import", preloader}, p.command.Args[1:]...)
 	// What an import starts bears a mark too.
-	environ := append(append(base(r.place), p.command.Environ...), mark(filepath.Base(r.root)))
+	environ := append(early(r.place, p.command.Environ), mark(filepath.Base(r.root)))
 	s.program, err = launchIn(r, args, latest(environ), theirs)
 	theirs.Close()
 	if err != nil {

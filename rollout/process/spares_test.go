@@ -121,6 +121,9 @@ func TestWhatANodeProgramFinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		found[name] = got
+		if got["tracing"] != false {
+			t.Errorf("%s: what was imported sends traces elsewhere", name)
+		}
 		if task, extra := got["task"], got["extra"]; task != "describe é" || extra != "more" {
 			t.Errorf("%s: TASK is %q, EXTRA %q", name, task, extra)
 		}

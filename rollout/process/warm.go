@@ -233,7 +233,7 @@ func (i *interpreter) serve(w *warm, pause time.Duration) {
 func (w *warm) launch(control *os.File) (p *program, out *os.File, err error) {
 	args := append([]string{w.script, strings.Join(w.command.Preload, ",")}, w.command.Args[1:]...)
 	cmd := exec.Command(w.command.Args[0], args...)
-	cmd.Dir, cmd.Env = w.place.work, latest(append(base(w.place), w.command.Environ...))
+	cmd.Dir, cmd.Env = w.place.work, early(w.place, w.command.Environ)
 	out, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err

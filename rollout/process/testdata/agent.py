@@ -147,6 +147,7 @@ def soil(_):
     mark("interrupt", signal.getsignal(signal.SIGINT) is not signal.default_int_handler)
     mark("threads", threading.active_count() != 1)
     mark("preloaded state", early and early.state)
+    mark("tracing of an import", early and early.tracing)
     mark("mask", signal.pthread_sigmask(signal.SIG_BLOCK, []))
     mark("umask", os.umask(0o77) == 0o11)
     try:

@@ -10,6 +10,7 @@ import tempfile
 imported_in = os.getpid()
 lot = random.random()
 state = []
+tracing = os.environ.get("OPENAI_AGENTS_DISABLE_TRACING") != "1"
 tempfile.gettempdir()
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 loop = asyncio.new_event_loop()
