@@ -57,6 +57,51 @@ func (t *Tool) form() (form, error) {
 	return f, nil
 }
 
+// given reads an agent's arguments, or says what is wrong with them. Every server reads alike what it returns: characters that
+// are none, such as half of a surrogate pair, are replaced, and no number is one that others cannot hold. Servers that meet
+// either may fail at it, or at an observation that repeats it.
+func given(arguments string) (_ object, wrong string) {
+	if len(arguments) > maxMessage/2 {
+		return nil, "the arguments are too long"
+	}
+	d := json.NewDecoder(strings.NewReader(arguments))
+	d.UseNumber()
+	var values map[string]any
+	if err := d.Decode(&values); err != nil || values == nil || d.More() {
+		return nil, "the arguments must be a JSON object"
+	}
+	read := object{}
+	for name, value := range values {
+		if !inRange(value) {
+			return nil, name + " is, or has, a number out of range"
+		}
+		raw, err := marshal(value)
+		if err != nil {
+			return nil, "the arguments must be a JSON object"
+		}
+		read[name] = json.RawMessage(raw)
+	}
+	return read, ""
+}
+
+// inRange says whether all numbers in a value are finite as floating-point ones.
+func inRange(value any) bool {
+	switch v := value.(type) {
+	case json.Number:
+		_, err := v.Float64()
+		return err == nil
+	case []any:
+		return !slices.ContainsFunc(v, func(one any) bool { return !inRange(one) })
+	case map[string]any:
+		for _, one := range v {
+			if !inRange(one) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // types are the names of types that a property can have; none for any.
 func (p property) types() (names []string) {
 	list, ok := p.Type.([]any)

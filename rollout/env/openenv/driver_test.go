@@ -2,7 +2,6 @@ package openenv
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -370,21 +369,62 @@ func TestArguments(t *testing.T) {
 		`{"a":1.5}`:                                                         "a must be of type integer",
 		`{"a":1.0}`:                                                         "a must be of type integer",
 		`{"a":"1"}`:                                                         "a must be of type integer",
-		`{"a":1e400}`:                                                       "a is a number out of range",
-		`{"a":1,"b":"down"}`:                                                `b must be one of "up",2,null`,
-		`{"a":1,"c":{}}`:                                                    "c must be of type array or null",
-		`{"a":1,"d":true}`:                                                  "d must be of type number",
-		`{"a":1,"e":[]}`:                                                    "e must be of type object",
-		`{"a":1,"f":null}`:                                                  "f must be of type boolean",
-		`{"a":1,"g":3}`:                                                     "g must be of type string",
-		`{"a":1,"i":3}`:                                                     `there is no parameter "i"`,
+		`{"a":1e400}`:                                                       "a is, or has, a number out of range",
+		`{"a":1,"h":[{"b":-1e400}]}`:                                        "h is, or has, a number out of range",
+		`{"a":1,"h":1` + strings.Repeat("0", 5000) + `}`: "h is, or has, a number out of range",
+		`{"a":1,"b":"down"}`:                             `b must be one of "up",2,null`,
+		`{"a":1,"c":{}}`:                                 "c must be of type array or null",
+		`{"a":1,"d":true}`:                               "d must be of type number",
+		`{"a":1,"e":[]}`:                                 "e must be of type object",
+		`{"a":1,"f":null}`:                               "f must be of type boolean",
+		`{"a":1,"g":3}`:                                  "g must be of type string",
+		`{"a":1,"i":3}`:                                  `there is no parameter "i"`,
 	} {
-		var given object
-		if err := json.Unmarshal([]byte(arguments), &given); err != nil {
-			t.Fatal(err)
+		read, got := given(arguments)
+		if got == "" {
+			got = f.refuse(read)
 		}
-		if got := f.refuse(given); got != want {
-			t.Errorf("%s: %q, want %q", arguments, got, want)
+		if got != want {
+			t.Errorf("%.100s: %q, want %q", arguments, got, want)
 		}
+	}
+	for _, arguments := range []string{``, `null`, `[]`, `"a"`, `{} {}`, `{"a":1`, `{"a":NaN}`, strings.Repeat(`{"a":`, 20_000)} {
+		if read, wrong := given(arguments); read != nil || wrong != "the arguments must be a JSON object" {
+			t.Errorf("%.100s: %q, %q", arguments, read, wrong)
+		}
+	}
+}
+
+// No argument makes a server fail that any other string or number does not.
+func TestArgumentsThatServersFailAt(t *testing.T) {
+	got := make(chan map[string]any, 1)
+	s := (&testServer{play: func(c *connection) func(incoming) any {
+		inner := letters(c)
+		return func(m incoming) any {
+			if m.Data["type"] == "call_tool" {
+				got <- m.Data["arguments"].(map[string]any)
+				return observed(map[string]any{"tool_name": "spell", "result": "x"}, nil, false)
+			}
+			return inner(m)
+		}
+	}}).start(t)
+	spec := testSpec()
+	spec.ServerTools = true
+	e := open(t, s, testManifest(), spec)
+	p, err := e.Reset(t.Context(), "train", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	arguments := `{"word":"a\ud800b\ud83d\ude00","list":["` + "\xff" + `",{"\udc00":12345678901234567890}]}`
+	if said, err := p.Call(t.Context(), "spell", arguments); err != nil || said != "x" {
+		t.Fatalf("%q, %v", said, err)
+	}
+	want := map[string]any{"word": "a\uFFFDb\U0001F600", "list": []any{"\uFFFD", map[string]any{"\uFFFD": 12345678901234567890.0}}}
+	if diff := cmp.Diff(want, <-got); diff != "" {
+		t.Errorf("the server got (-want +got):\n%s", diff)
+	}
+	if said, err := p.Call(t.Context(), "spell", `{"word":[1e400]}`); err != nil || said != "error: word is, or has, a number out of range" {
+		t.Errorf("%q, %v", said, err)
 	}
 }

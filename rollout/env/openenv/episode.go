@@ -115,12 +115,9 @@ func (p *Episode) Call(ctx context.Context, name, arguments string) (string, err
 	if p.done {
 		return endedText, nil
 	}
-	given := objectOf([]byte(arguments))
-	if given == nil {
-		return "error: the arguments must be a JSON object", nil
-	}
-	if len(arguments) > maxMessage/2 {
-		return "error: the arguments are too long", nil
+	given, wrong := given(arguments)
+	if wrong != "" {
+		return "error: " + wrong, nil
 	}
 	ours := p.e.ours[name]
 	if ours == nil {

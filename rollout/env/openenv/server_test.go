@@ -1,6 +1,7 @@
 package openenv
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 
@@ -93,6 +95,10 @@ func (s *testServer) serve(t testing.TB, c *connection) {
 		if err := json.Unmarshal(raw, &m); err != nil {
 			t.Errorf("the server gets %q: %v", raw, err)
 			return
+		}
+		// Python's servers fail at either.
+		if !utf8.Valid(raw) || bytes.Contains(raw, []byte(`\ud`)) {
+			t.Errorf("the server gets what is no text: %q", raw)
 		}
 		s.mu.Lock()
 		s.got = append(s.got, m)
