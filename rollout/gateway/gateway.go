@@ -104,15 +104,25 @@ func Serve(o Options) (*Gateway, error) {
 // Address is where the gateway listens, such as "127.0.0.1:4711".
 func (g *Gateway) Address() string { return g.address }
 
+// Reserve makes the access of a session that is opened later, for a process that is started before its rollout. Until then
+// requests are answered as those of a session that does not exist.
+func (g *Gateway) Reserve() Access { return newAccess(g) }
+
 // Open starts a session: a rollout's way to its policy. Its calls run under ctx: when ctx ends, those in flight fail
 // and the session answers no more. The caller ends it.
 func (g *Gateway) Open(ctx context.Context, o SessionOptions) (*Session, error) {
 	if o.LLM == nil || len(o.Agents) == 0 {
 		panic("gateway: incomplete SessionOptions")
 	}
-	s := newSession(ctx, g, o)
+	if o.Access == (Access{}) {
+		o.Access = g.Reserve()
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if o.Access.gateway != g || g.byID[o.Access.id] != nil || g.ended[o.Access.id] {
+		panic("gateway: an Access opens one session, of its own gateway")
+	}
+	s := newSession(ctx, o)
 	if g.closed {
 		s.cancel(errClosing)
 		return nil, errClosing

@@ -15,12 +15,12 @@ const (
 )
 
 // lightningEnviron makes those agents find the session.
-func (s *Session) lightningEnviron() []string {
-	root := "http://" + s.gateway.address
+func (a Access) lightningEnviron() []string {
+	root := "http://" + a.gateway.address
 	return []string{
-		"AGL_OPENAI_BASE_URL=" + root + "/proxy/rollout/" + s.id + "/attempt/" + lightningAttempt + "/mode/train/openai/v1",
-		"AGL_EVENT_URL=" + root + "/api/rollouts/" + s.id + "/attempt/" + lightningAttempt + "/events",
-		"AGL_KEY=" + s.key,
+		"AGL_OPENAI_BASE_URL=" + root + "/proxy/rollout/" + a.id + "/attempt/" + lightningAttempt + "/mode/train/openai/v1",
+		"AGL_EVENT_URL=" + root + "/api/rollouts/" + a.id + "/attempt/" + lightningAttempt + "/events",
+		"AGL_KEY=" + a.key,
 	}
 }
 

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +14,10 @@ import (
 // clients may have gone, and with it the memory of their bodies.
 const maxOpen = 64
 
-// SessionOptions are what a session is made of. All fields are required.
+// SessionOptions are what a session is made of. LLM and Agents are required.
 type SessionOptions struct {
+	// Access is what Gateway.Reserve made for this session; zero makes a new one.
+	Access Access
 	// LLM answers the rollout's calls and records them; the session calls it concurrently.
 	LLM agent.LLM
 	// Agents are the environment's roles. Calls that name none are the first one's.
@@ -25,8 +26,7 @@ type SessionOptions struct {
 
 // Session is one rollout's way to its policy. It is safe for concurrent use.
 type Session struct {
-	gateway *Gateway
-	id, key string
+	Access
 	llm     agent.LLM
 	agents  []string
 	opened  time.Time
@@ -68,48 +68,13 @@ type Reward struct {
 	Components map[string]float64
 }
 
-func newSession(ctx context.Context, g *Gateway, o SessionOptions) *Session {
+func newSession(ctx context.Context, o SessionOptions) *Session {
 	s := &Session{
-		gateway: g, id: randomID(), key: "sk-lightswarm-" + randomID(), llm: o.LLM, agents: o.Agents, opened: g.now(),
+		Access: o.Access, llm: o.LLM, agents: o.Agents, opened: o.Access.gateway.now(),
 		exchanges: exchanges{}, answers: map[string]chat.Message{},
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	return s
-}
-
-// ID names the session; it is not to be guessed. The ids of its answers contain it.
-func (s *Session) ID() string { return s.id }
-
-// Key is the session's API key.
-func (s *Session) Key() string { return s.key }
-
-// BaseURL is the session's endpoint, for clients that want a URL ending in /v1.
-func (s *Session) BaseURL() string { return s.url() + "/v1" }
-
-func (s *Session) url() string { return "http://" + s.gateway.address + "/rollout/" + s.id }
-
-// Environ is the part of an agent's environment, as "NAME=value", that all sessions have in common. A process that is started
-// ahead of its session gets it at its start: some libraries decide what they send, and where, while they are imported.
-func Environ() []string {
-	return []string{
-		"OPENAI_AGENTS_DISABLE_TRACING=1",
-		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
-		"OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
-		"OTEL_METRICS_EXPORTER=none",
-		"OTEL_LOGS_EXPORTER=none",
-	}
-}
-
-// Environ is what an agent's process needs in its environment, as "NAME=value", so that the clients of all dialects
-// find the session by themselves and send nothing elsewhere.
-func (s *Session) Environ() []string {
-	return append([]string{
-		"OPENAI_BASE_URL=" + s.BaseURL(),
-		"OPENAI_API_BASE=" + s.BaseURL(),
-		"OPENAI_API_KEY=" + s.key,
-		"ANTHROPIC_BASE_URL=" + s.url(),
-		"ANTHROPIC_API_KEY=" + s.key,
-	}, slices.Concat(Environ(), s.telemetryEnviron(), s.lightningEnviron())...)
 }
 
 // End lets no new calls begin, waits for those that run, and says what the session saw. Further calls of it return

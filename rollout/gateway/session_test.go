@@ -484,3 +484,34 @@ func TestEnviron(t *testing.T) {
 		}
 	}
 }
+
+// A process that is started before its rollout knows the way already.
+func TestReserve(t *testing.T) {
+	g := testGateway(t, Options{})
+	a := g.Reserve()
+	if r := do(t, "GET", a.BaseURL()+"/models", ""); r.status != http.StatusNotFound || len(g.byID) != 0 {
+		t.Errorf("before the session: %d %s, %d sessions", r.status, r.body, len(g.byID))
+	}
+	s, err := g.Open(t.Context(), SessionOptions{Access: a, LLM: always(says("x")), Agents: []string{"solver"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.ID() != a.ID() || s.Key() != a.Key() || !slices.Equal(s.Environ(), a.Environ()) {
+		t.Errorf("%q is not reached by %q", s.Environ(), a.Environ())
+	}
+	if r := do(t, "GET", a.BaseURL()+"/models", ""); r.status != http.StatusOK {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	refuses := func(when string, g *Gateway) {
+		defer func() {
+			if recover() == nil {
+				t.Errorf("an access opens a session %s", when)
+			}
+		}()
+		g.Open(t.Context(), SessionOptions{Access: a, LLM: always(says("x")), Agents: []string{"solver"}})
+	}
+	refuses("twice at once", g)
+	s.End()
+	refuses("again", g)
+	refuses("of another gateway", testGateway(t, Options{}))
+}

@@ -42,11 +42,11 @@ func (s *Session) witness(answer string, call int, unnamed bool) {
 }
 
 // telemetryEnviron makes the exporters of an agent's process find the session.
-func (s *Session) telemetryEnviron() []string {
+func (a Access) telemetryEnviron() []string {
 	return []string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.url(),
-		"OTEL_EXPORTER_OTLP_HEADERS=x-api-key=" + s.key,
-		"TRACELOOP_BASE_URL=" + s.url(),
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + a.url(),
+		"OTEL_EXPORTER_OTLP_HEADERS=x-api-key=" + a.key,
+		"TRACELOOP_BASE_URL=" + a.url(),
 	}
 }
 

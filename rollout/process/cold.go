@@ -36,9 +36,10 @@ type program struct {
 	cmd   *exec.Cmd
 	ended chan ended // has room for the one end
 
-	mu    sync.Mutex
-	gone  bool     // guarded by mu; the process is not there any more, its number may be another's
-	marks []string // guarded by mu; what, in their environment, shows that processes are this one's
+	marks []string // what, in their environment, shows that processes are this one's
+
+	mu   sync.Mutex
+	gone bool // guarded by mu; the process is not there any more, its number may be another's
 }
 
 // ended is how a process ended.
@@ -97,13 +98,6 @@ func (p *program) await() ended {
 func (p *program) wait() (status, error) {
 	e := <-p.ended
 	return e.status, e.err
-}
-
-// mark says that processes with the marks in an environment are this one's too.
-func (p *program) mark(environ []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.marks = append(p.marks, marksOf(environ)...)
 }
 
 func (p *program) ask()  { p.signal(ask) }

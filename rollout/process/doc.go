@@ -64,10 +64,10 @@
 // of the imports, one that is busy with them gains nothing. No two rollouts share a process, so there is nothing to clean.
 //
 // The script is run by Node itself, and modules are those that it would find itself, in the form that its own kind of module
-// gets. A rollout differs from one whose process was just started in that imports saw the command's environment and
-// what sessions' have in common, without the rest of the rollout's; in that what they put off, such as timers, may happen before
-// the script's first line; in that the process has run for a while (process.uptime, performance.now); and in that a script in
-// CommonJS has no module.parent, and its path for module.id.
+// gets. Imports see the rollout's environment, for the access of its session is reserved when its process is started. A rollout
+// differs from one whose process was just started in that its imports saw no TASK; in that what they put off, such as timers, may
+// happen before the script's first line; in that the process has run for a while (process.uptime, performance.now); and in that a
+// script in CommonJS has no module.parent, and its path for module.id.
 //
 // A process that dies while it waits is replaced; one that does not begin its rollout is killed, and the rollout begins again,
 // once, with another. While imports fail, starts pause for longer and longer.

@@ -32,6 +32,7 @@ func newPlace(scratch string) (place, error) {
 type room struct {
 	place
 	*stdio
+	access gateway.Access       // of the rollout's session; zero if none is reserved
 	tenant interface{ leave() } // the process that waits in it; nil when none does, or when its rollout has begun
 }
 
@@ -85,23 +86,20 @@ func base(p place) []string {
 	return environ
 }
 
-// early is the environment of a process that is started ahead of its rollout, or of all: what there is of a rollout's that
-// does not depend on which one it is.
-func early(p place, more []string) []string {
-	return latest(slices.Concat(base(p), more, gateway.Environ()))
-}
-
 // maxVariable bounds TASK, in bytes: operating systems bound what an environment can hold.
 const maxVariable = 64 << 10
 
-// environ is the environment of one rollout's program.
-func environ(p place, more []string, s *gateway.Session, task string) []string {
-	all := append(append(base(p), more...), s.Environ()...)
-	all = append(all, mark(s.ID()))
-	if len(task) <= maxVariable && !strings.ContainsRune(task, 0) {
-		all = append(all, "TASK="+task)
+// environ is the environment of one rollout's program, but for its task.
+func environ(p place, more []string, a gateway.Access) []string {
+	return latest(append(slices.Concat(base(p), more, a.Environ()), mark(a.ID())))
+}
+
+// withTask adds the task to an environment, if one can hold it.
+func withTask(environ []string, task string) []string {
+	if len(task) > maxVariable || strings.ContainsRune(task, 0) {
+		return environ
 	}
-	return latest(all)
+	return latest(append(environ, "TASK="+task))
 }
 
 // latest keeps the last of the entries with one name.

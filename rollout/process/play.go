@@ -63,13 +63,13 @@ func (a *Agent) play(ctx context.Context, llm agent.LLM, task string) (agent.Res
 		}
 	}()
 	calls := &agent.Watch{LLM: llm}
-	session, err := a.options.Gateway.Open(ctx, gateway.SessionOptions{LLM: calls, Agents: a.options.Roles})
+	session, err := a.options.Gateway.Open(ctx, gateway.SessionOptions{Access: r.access, LLM: calls, Agents: a.options.Roles})
 	if err != nil {
 		return agent.Result{}, notStarted("open a session", err)
 	}
 	defer session.End()
 	r.tell(task)
-	program, err := a.start.start(ctx, r, environ(r.place, a.options.Command.Environ, session, task))
+	program, err := a.start.start(ctx, r, withTask(environ(r.place, a.options.Command.Environ, session.Access), task))
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return agent.Result{}, cause

@@ -35,7 +35,6 @@ func (s *spare) hear(want byte, d time.Duration) error {
 
 // begin lets the process run its script with an environment. After an error it has not begun, or is never to be heard of.
 func (s *spare) begin(environ []string, within time.Duration) error {
-	s.program.mark(environ)
 	if err := s.block(); err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lightswarm/lightswarm/rollout/gateway"
 )
 
 //go:embed preload.mjs
@@ -24,6 +26,7 @@ var nodePreloader []byte
 // plays, while others play theirs. A few slots have one such process each, which may still be on its way.
 type spares struct {
 	command Command
+	gateway *gateway.Gateway
 	scratch string
 	limit   int    // of an answer, in bytes
 	script  string // the preloader
@@ -44,7 +47,7 @@ func newSpares(ctx context.Context, c Command, scratch string, o Options) (*spar
 		return nil, err
 	}
 	p := &spares{
-		command: c, scratch: scratch, limit: o.MaxOutput, script: filepath.Join(where.root, "preload.mjs"), log: o.Log, ctx: ctx,
+		command: c, gateway: o.Gateway, scratch: scratch, limit: o.MaxOutput, script: filepath.Join(where.root, "preload.mjs"), log: o.Log, ctx: ctx,
 		importing: preloadTimeout, heeding: heeding,
 		offers: make(chan *spare), waiting: make(chan struct{}), failures: make(chan error),
 	}
@@ -123,9 +126,9 @@ func (p *spares) open() (_ *spare, err error) {
 	modules := url.PathEscape(strings.Join(p.command.Preload, ","))
 	preloader := (&url.URL{Scheme: "file", Path: p.script, RawQuery: modules}).String()
 	args := append([]string{p.command.Args[0], "--import", preloader}, p.command.Args[1:]...)
-	// What an import starts bears a mark too.
-	environ := append(early(r.place, p.command.Environ), mark(filepath.Base(r.root)))
-	s.program, err = launchIn(r, args, latest(environ), theirs)
+	// What imports see, and what they start bears, is the rollout's already, but for the task.
+	r.access = p.gateway.Reserve()
+	s.program, err = launchIn(r, args, environ(r.place, p.command.Environ, r.access), theirs)
 	theirs.Close()
 	if err != nil {
 		talk.Close()

@@ -13,9 +13,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lightswarm/lightswarm/rollout/gateway"
 )
 
 //go:embed preload.py
@@ -233,7 +236,7 @@ func (i *interpreter) serve(w *warm, pause time.Duration) {
 func (w *warm) launch(control *os.File) (p *program, out *os.File, err error) {
 	args := append([]string{w.script, strings.Join(w.command.Preload, ",")}, w.command.Args[1:]...)
 	cmd := exec.Command(w.command.Args[0], args...)
-	cmd.Dir, cmd.Env = w.place.work, early(w.place, w.command.Environ)
+	cmd.Dir, cmd.Env = w.place.work, latest(slices.Concat(base(w.place), w.command.Environ, gateway.Environ()))
 	out, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err

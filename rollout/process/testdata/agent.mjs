@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { basename } from "node:path";
 import { isMainThread, Worker } from "node:worker_threads";
-import { importedWith, state, tracing } from "./early.mjs";
+import { environment, importedWith, state } from "./early.mjs";
 
 const { HOME, METER, OPENAI_API_KEY, OPENAI_BASE_URL, TMPDIR } = process.env;
 
@@ -55,7 +55,8 @@ const functions = {
     tmp: readdirSync(TMPDIR), own: tmpdir() === TMPDIR, descriptors: descriptors(), names: Object.keys(process.env).sort(),
     given: execFileSync("env").toString().split("\n").map((entry) => entry.split("=")[0]).sort(), extra: process.env.EXTRA,
     listeners: process.eventNames().map(String).sort(), warn: process.emitWarning.name, terminal: Boolean(process.stdin.isTTY),
-    globals: Object.getOwnPropertyNames(globalThis).sort(), tracing,
+    globals: Object.getOwnPropertyNames(globalThis).sort(),
+    unlike: Object.keys(process.env).filter((name) => process.env[name] !== environment[name]),
   })),
 
   // worker and fork run this module again, without what was prepared for the first.

@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 export const state = [];
 export const { isTTY } = process.stdin; // which makes it non-blocking
 export const importedWith = process.env.TASK ?? "no task";
-export const tracing = process.env.OPENAI_AGENTS_DISABLE_TRACING !== "1"; // as OpenAI's Agents SDK decides for good
+export const environment = { ...process.env }; // libraries take from it where to send what
 if (process.env.EARLY === "loop") for (;;);
 if (process.env.EARLY === "wait") await new Promise(() => {});
 if (process.env.EARLY === "child") {
