@@ -41,6 +41,10 @@
 //	tool_choice: none           the prompt lists no tools, and a call that is written all the same is text
 //	n                           so many calls of the rollout, one after the other; at most 16
 //
+// Of n samples the agent sees all that are recorded: where the rollout has fewer calls left the answer has fewer choices,
+// and where the engine fails in one, the retry goes on with those before it. Only those that are not of a form that could
+// not be enforced are left out; an answer without any other is the error below.
+//
 // A message that was shortened comes back without its tokens: the next prompt says what the agent says, in text. One
 // that was not gets the tokens that it was sampled as, however a framework has written it anew (see history), so that
 // the next prompt continues what was sampled, exactly. Of the calls of a message of which one has arguments that are no

@@ -8,9 +8,10 @@ import (
 
 // exchange is a request and, once done is closed, its answer or fault.
 type exchange struct {
-	done   chan struct{}
-	answer *answer
-	fault  *apiError
+	done     chan struct{}
+	progress *progress
+	answer   *answer
+	fault    *apiError
 	// lost says that the client went away before it had the answer. Guarded by the session's mutex.
 	lost bool
 }
@@ -31,8 +32,8 @@ type exchanges map[bodyKey]*repeats
 // repeats are the exchanges that ask the same, in the order in which they began.
 type repeats struct {
 	kept []*exchange // all but those that failed
-	// failed is how many failed in a way after which clients try again, and have not been tried again yet.
-	failed int
+	// failed is how far those got that failed in a way after which clients try again, and have not been tried again yet.
+	failed []*progress
 }
 
 // retried is the exchange that a retry belongs to, or nil if it has to be a new one: the first whose client went away
@@ -48,22 +49,22 @@ func (e exchanges) retried(key bodyKey) *exchange {
 			return x
 		}
 	}
-	if all.failed > 0 {
+	if len(all.failed) > 0 {
 		return nil
 	}
 	return all.kept[len(all.kept)-1]
 }
 
-// begin adds a new exchange. That of a retry stands in for one that failed, if there is one.
+// begin adds a new exchange. That of a retry goes on where one that failed ended.
 func (e exchanges) begin(key bodyKey, retry bool) *exchange {
 	if e[key] == nil {
 		e[key] = &repeats{}
 	}
 	all := e[key]
-	if retry && all.failed > 0 {
-		all.failed--
+	x := &exchange{done: make(chan struct{}), progress: &progress{}}
+	if retry && len(all.failed) > 0 {
+		x.progress, all.failed = all.failed[0], all.failed[1:]
 	}
-	x := &exchange{done: make(chan struct{})}
 	all.kept = append(all.kept, x)
 	return x
 }
@@ -73,9 +74,9 @@ func (e exchanges) forget(key bodyKey, x *exchange) {
 	all := e[key]
 	all.kept = slices.DeleteFunc(all.kept, func(y *exchange) bool { return y == x })
 	if x.fault.Status >= http.StatusInternalServerError && !x.fault.NoRetry {
-		all.failed++
+		all.failed = append(all.failed, x.progress)
 	}
-	if len(all.kept) == 0 && all.failed == 0 {
+	if len(all.kept) == 0 && len(all.failed) == 0 {
 		delete(e, key)
 	}
 }

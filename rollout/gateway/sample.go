@@ -11,16 +11,30 @@ import (
 	"github.com/lightswarm/lightswarm/rollout/agent"
 )
 
+// progress is how far the samples of a request have got. The retry of one that the engine failed in goes on there, so that
+// the agent sees all that is recorded.
+type progress struct {
+	answer answer // with the choices that there are
+	drawn  int    // samples
+	unmet  *apiError
+}
+
 // sample asks the policy what a request asks. Several samples are drawn one after the other, so that each has the
-// same number, and so the same sampling key, whenever the rollout is run again.
-func (s *Session) sample(q *request) (*answer, *apiError) {
+// same number, and so the same sampling key, whenever the rollout is run again. Where the calls are used up on the way, or
+// some samples are not of the form that is demanded, the answer has the others.
+func (s *Session) sample(q *request, p *progress) (*answer, *apiError) {
 	ask, fault := s.prepare(q)
 	if fault != nil {
 		return nil, fault
 	}
-	a := &answer{Created: s.gateway.now().Unix(), Model: modelName}
-	for i := range q.Samples {
+	a := &p.answer
+	a.Created, a.Model = s.gateway.now().Unix(), modelName
+	for ; p.drawn < q.Samples; p.drawn++ {
 		reply, err := s.llm.Complete(s.ctx, ask)
+		if errors.Is(err, agent.ErrExhausted) && len(a.Choices) > 0 {
+			_ = s.refuse(err) // for the summary; the agent gets those that there are
+			break
+		}
 		if err != nil && !errors.Is(err, agent.ErrMalformed) && (!errors.Is(err, agent.ErrCut) || errors.Is(err, agent.ErrNoRoom)) {
 			return nil, s.refuse(err)
 		}
@@ -30,17 +44,21 @@ func (s *Session) sample(q *request) (*answer, *apiError) {
 		c, whole := visible(q, reply, err)
 		if !reply.Constrained {
 			if fault := unmet(q, c); fault != nil {
-				return nil, fault
+				p.unmet = fault
+				continue
 			}
 		}
 		s.remember(q, ask.Messages, c, whole)
-		if i == 0 {
+		if len(a.Choices) == 0 {
 			a.ID = fmt.Sprintf("%s-%d", s.id, reply.Call)
 			a.Usage.Prompt = len(reply.Prompt)
 		}
 		s.witness(a.ID, reply.Call, q.Unnamed)
 		a.Usage.Completion += len(c.Tokens)
 		a.Choices = append(a.Choices, c)
+	}
+	if len(a.Choices) == 0 {
+		return nil, p.unmet
 	}
 	s.deliver(a)
 	return a, nil

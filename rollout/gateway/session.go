@@ -148,7 +148,7 @@ func (s *Session) join(key bodyKey, retry bool, q *request) (*exchange, *apiErro
 	x := s.exchanges.begin(key, retry)
 	s.running.Go(func() {
 		defer close(x.done)
-		x.answer, x.fault = s.sample(q)
+		x.answer, x.fault = s.sample(q, x.progress)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.asking--

@@ -211,15 +211,15 @@ func (m *member) compareQuery(q *query, r *bundle.Rollout, taken map[int]bool, f
 		f.requests++
 		switch {
 		case len(round.answers) > 0:
-			least += q.samples
+			least += len(round.answers[0].choices)
 			f.answers += len(round.answers)
 			if err := m.compareAnswers(q, round.answers, made, taken); err != nil {
 				return err
 			}
 		case round.refused != "":
 			f.refused++
-			if q.samples == 1 && !q.left && round.refused != "rollout_given_up" {
-				most--
+			if !q.left && round.refused != "rollout_given_up" && (q.samples == 1 || round.refused != "engine_failed") {
+				most -= q.samples // where some are sampled the agent sees them
 			}
 		default:
 			f.gone++
@@ -245,6 +245,14 @@ func (q *query) prompt(e *engine) ([]int32, error) {
 	return e.template.Render(q.ask.Messages, q.ask.Tools)
 }
 
+// numbers is how many of a rollout's calls were sampled.
+func (m *member) numbers() (n int) {
+	for number := range maxCalls {
+		n += min(len(m.answers[number]), 1)
+	}
+	return n
+}
+
 // compareAnswers checks the answers that an agent got to one request and its retries: all are the same, and each choice
 // is a call of its own.
 func (m *member) compareAnswers(q *query, answers []answer, made []int, taken map[int]bool) error {
@@ -254,8 +262,8 @@ func (m *member) compareAnswers(q *query, answers []answer, made []int, taken ma
 			return fmt.Errorf("a retry got %+v after %+v", a, first)
 		}
 	}
-	if len(first.choices) != q.samples {
-		return fmt.Errorf("it got %d choices", len(first.choices))
+	if n := len(first.choices); n == 0 || n > q.samples || n < q.samples && m.numbers() < maxCalls {
+		return fmt.Errorf("it got %d choices of %d", n, q.samples)
 	}
 	number, err := first.number()
 	if err != nil {

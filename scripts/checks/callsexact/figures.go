@@ -24,7 +24,7 @@ type counts struct {
 	refused  int // requests that were told that their rollout had ended, had no calls or no room left, or no time
 	gone     int // requests whose agent left without an answer
 	recorded int // calls in bundles
-	unseen   int // of them, those that no agent has seen: it had left, or there were not enough calls for all samples
+	unseen   int // of them, those that no agent has seen: it had left
 	leftOut  int // calls that a rollout without an outcome to train on had behind one that was given up
 	faults   int // rollouts with a fault
 }

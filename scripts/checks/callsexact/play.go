@@ -178,7 +178,7 @@ func (p *player) newQuery(random *rand.Rand, conversation []chat.Message, say st
 	if !q.none {
 		q.ask.Tools = q.offered
 	}
-	if q.dialect == chatCompletions && p.group.kind != flaky && random.IntN(12) == 0 {
+	if q.dialect == chatCompletions && random.IntN(12) == 0 {
 		q.samples = 2 + random.IntN(2)
 	}
 	q.write(random)
