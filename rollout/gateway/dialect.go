@@ -84,7 +84,8 @@ type choice struct {
 	// is no message it holds the text.
 	Message chat.Message
 	Finish  finish
-	// Tokens and LogProbs are what was sampled, as many of one as of the other; Pieces are the tokens' texts.
+	// Tokens and LogProbs are what was sampled, as many of one as of the other; Pieces are the tokens'
+	// texts, and nil in an answer without log-probs.
 	Tokens   []int32
 	LogProbs []float32
 	Pieces   []string

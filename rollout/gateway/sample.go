@@ -42,6 +42,9 @@ func (s *Session) sample(q *request, p *progress) (*answer, *apiError) {
 			return nil, s.refuse(fmt.Errorf("call %d: a log-prob is no finite number up to 0", reply.Call))
 		}
 		c, whole := visible(q, reply, err)
+		if !q.LogProbs {
+			c.Pieces = nil // the answer is kept for retries, and they would be most of it
+		}
 		if !reply.Constrained {
 			if fault := unmet(q, c); fault != nil {
 				p.unmet = fault
