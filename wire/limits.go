@@ -77,6 +77,8 @@ const (
 	MaxTokensPerCall = 1 << 15
 	// MaxGrammarBytes bounds a call's grammar.
 	MaxGrammarBytes = 16 << 10
+	// MaxAskedBytes bounds what an agent wanted of a call's sampling.
+	MaxAskedBytes = 512
 	// MaxComponents bounds the named parts of a rollout's reward.
 	MaxComponents = 32
 	// MaxComponentName bounds the name of one of them.

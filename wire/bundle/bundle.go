@@ -104,6 +104,10 @@ type Call struct {
 	Grammar string
 	// Reward is an intermediate reward, or nil.
 	Reward *float32
+	// Asked is what the agent wanted of sampling, where the network's rules held all the same: a JSON object of names and
+	// values, in printable text on one line of at most wire.MaxAskedBytes. It is for people to read: nothing follows from it,
+	// and whoever verifies a call leaves it out. Empty for nothing.
+	Asked string
 }
 
 // CompletionTokens is the number of tokens that the policy sampled in all rollouts.
@@ -240,6 +244,8 @@ func (c *Call) validate() string {
 		return fmt.Sprintf("must have a grammar of at most %d bytes", wire.MaxGrammarBytes)
 	case c.Reward != nil && !finite(*c.Reward):
 		return "must have a finite reward"
+	case c.Asked != "" && !isName(c.Asked, wire.MaxAskedBytes):
+		return fmt.Sprintf("must say what was asked in at most %d bytes of printable text", wire.MaxAskedBytes)
 	}
 	return ""
 }

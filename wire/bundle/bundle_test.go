@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -88,6 +89,7 @@ func anyCall(logProb *rapid.Generator[float32]) *rapid.Generator[Call] {
 			v := rapid.Float32().Draw(t, "call reward")
 			c.Reward = &v
 		}
+		c.Asked = rapid.SampledFrom([]string{"", "", `{"temperature":0.2}`, `{"n":2,"seed":7}`}).Draw(t, "asked")
 		return c
 	})
 }
@@ -213,10 +215,18 @@ func TestGolden(t *testing.T) {
 	inexact.Rollouts[2] = Rollout{Member: 2, Task: inexact.Rollouts[0].Task, Outcome: OutcomeTimeout}
 	grammars := constrain(newGenerator(4, 0.6).group(4))
 	evaluation.Purpose, evaluation.Peer, evaluation.Split = wire.PurposeEvaluateGreedy, "", wire.SplitValidation
-	for name, b := range map[string]*Bundle{"exact": exact, "inexact": inexact, "evaluation": evaluation, "grammars": grammars} {
+	asked, both := ask(newGenerator(5, 0.6).group(4)), ask(constrain(newGenerator(6, 0.6).group(4)))
+	versions := map[string][2]byte{"grammars": {2, 0}, "asked": {1, 1}, "grammars-asked": {2, 1}}
+	for name, b := range map[string]*Bundle{
+		"exact": exact, "inexact": inexact, "evaluation": evaluation, "grammars": grammars, "asked": asked, "grammars-asked": both,
+	} {
 		t.Run(name, func(t *testing.T) {
 			file := "testdata/golden/" + name + ".bundle"
-			if encoded, err := Encode(b); err != nil || encoded[len(magic)] != map[bool]byte{true: majorGrammars, false: majorPlain}[name == "grammars"] {
+			version, special := versions[name]
+			if !special {
+				version = [2]byte{1, 0}
+			}
+			if encoded, err := Encode(b); err != nil || [2]byte(encoded[len(magic):]) != version {
 				t.Fatalf("it is written for other readers (%v)", err)
 			}
 			if *update {
@@ -279,6 +289,8 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"rollouts[0].calls[1]", func(b *Bundle) { b.Rollouts[0].Calls[1].LogProbs[0] = float32(math.Inf(-1)) }},
 		{"rollouts[0].calls[1]", func(b *Bundle) { b.Rollouts[0].Calls[1].LogProbs = nil }},
 		{"rollouts[0].calls[1]", func(b *Bundle) { b.Rollouts[0].Calls[1].Reward = &nan }},
+		{"rollouts[0].calls[1]", func(b *Bundle) { b.Rollouts[0].Calls[1].Asked = "{\n}" }},
+		{"rollouts[0].calls[1]", func(b *Bundle) { b.Rollouts[0].Calls[1].Asked = strings.Repeat("x", wire.MaxAskedBytes+1) }},
 		{"rollouts", func(b *Bundle) {
 			for i := range b.Rollouts[:2] {
 				b.Rollouts[i].Calls = make([]Call, wire.MaxCallsPerRollout)

@@ -37,15 +37,28 @@ const (
 	// Those of files of major 2:
 	colGrammars
 	colGrammar
+	// Those of files of minor 1, behind those of their major:
+	colAskedTexts
+	colAsked
 	columns // how many there are
 )
 
-// columnsOf is how many columns a file of a major has.
-func columnsOf(m byte) int {
-	if m == majorPlain {
-		return colGrammars
+// columnsOf are the columns of a file of a major and minor, in order.
+func columnsOf(major, minor byte) (list []int) {
+	for i := range columns {
+		switch i {
+		case colGrammars, colGrammar:
+			if major < majorGrammars {
+				continue
+			}
+		case colAskedTexts, colAsked:
+			if minor < minorAsked {
+				continue
+			}
+		}
+		list = append(list, i)
 	}
-	return columns
+	return list
 }
 
 // column is a growing list of unsigned varints, or of bytes.
@@ -132,12 +145,12 @@ func joinColumns(cols []column) []byte {
 	return out
 }
 
-// splitColumns undoes joinColumns for n columns without copying; the others are empty. Columns after those that this
-// build knows are left unread: a newer minor may add some.
-func splitColumns(body []byte, n int) (*[columns]cursor, error) {
+// splitColumns undoes joinColumns for a file of a major and minor without copying; columns that it does not have are
+// empty. Columns after those that this build knows are left unread: a newer minor may add some.
+func splitColumns(body []byte, major, minor byte) (*[columns]cursor, error) {
 	all := cursor{rest: body}
 	var cols [columns]cursor
-	for i := range n {
+	for _, i := range columnsOf(major, minor) {
 		cols[i].rest = all.take(all.get(wire.MaxBundleDecodedBytes))
 	}
 	return &cols, all.err

@@ -56,6 +56,7 @@ func Decode(data []byte, lim Limits) (*Bundle, error) {
 type Reader struct {
 	header   Bundle
 	major    byte
+	minor    byte
 	form     form
 	rollouts int // how many there are
 	tokens   int // how many more are allowed
@@ -66,7 +67,8 @@ type Reader struct {
 	agents     []string
 	components [][]string
 	floats     []float32
-	grammars   []string
+	grammars   texts
+	asked      texts
 
 	done []Rollout // decoded so far; later ones refer to them
 	err  error     // what Next returns from now on
@@ -94,13 +96,14 @@ func NewReader(src io.Reader, lim Limits) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	cols, err := splitColumns(body, columnsOf(h.major))
+	cols, err := splitColumns(body, h.major, h.minor)
 	if err != nil {
 		return nil, err
 	}
 	r := &Reader{
 		header:   h.bundle,
 		major:    h.major,
+		minor:    h.minor,
 		form:     h.form,
 		rollouts: h.rollouts,
 		tokens:   lim.Tokens,
@@ -114,6 +117,9 @@ func NewReader(src io.Reader, lim Limits) (*Reader, error) {
 	r.readTables()
 	if err := r.columnError(); err != nil {
 		return nil, err
+	}
+	if h.major == majorGrammars && len(r.grammars.list) == 0 || h.minor == minorAsked && len(r.asked.list) == 0 {
+		return nil, malformed("its version is above what it needs")
 	}
 	return r, r.header.validateHeader()
 }
@@ -152,6 +158,9 @@ func (r *Reader) finish() error {
 		if len(r.cols[i].rest) > 0 {
 			return malformed("a column is longer than its rollouts need")
 		}
+	}
+	if r.grammars.spare() || r.asked.spare() {
+		return malformed("no call has a text of a table")
 	}
 	return io.EOF
 }
@@ -205,13 +214,8 @@ func (r *Reader) readTables() {
 	for floats := &r.cols[colFloats]; len(floats.rest) > 0; {
 		r.floats = append(r.floats, floats.getFloat())
 	}
-	for grammars := &r.cols[colGrammars]; len(grammars.rest) > 0; {
-		g := grammars.getString(wire.MaxGrammarBytes)
-		if g == "" || len(r.grammars) == r.rollouts*wire.MaxCallsPerRollout {
-			grammars.fail(malformed("a grammar is empty, or there are more than calls"))
-		}
-		r.grammars = append(r.grammars, g)
-	}
+	r.grammars = r.readTexts(colGrammars, wire.MaxGrammarBytes)
+	r.asked = r.readTexts(colAskedTexts, wire.MaxAskedBytes)
 }
 
 func (r *Reader) rollout() (Rollout, error) {

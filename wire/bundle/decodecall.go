@@ -26,13 +26,10 @@ func (r *Reader) call(calls []Call) (Call, error) {
 		c.Reward = &reward
 	}
 	if r.major >= majorGrammars {
-		i := r.cols[colGrammar].get(math.MaxUint32)
-		if i > uint64(len(r.grammars)) {
-			return Call{}, malformed("a grammar is not in the table")
-		}
-		if i > 0 {
-			c.Grammar = r.grammars[i-1]
-		}
+		c.Grammar = r.text(colGrammar, &r.grammars)
+	}
+	if r.minor >= minorAsked {
+		c.Asked = r.text(colAsked, &r.asked)
 	}
 	var err error
 	if c.Prompt, err = r.prompt(calls); err != nil {

@@ -22,7 +22,8 @@
 // both. The file ends with the raw bits.
 //
 // The major is 1, or 2 if a call has a grammar: a reader that does not know grammars would take log-probs for those of the
-// whole vocabulary. A file of major 2 has two more columns, and is otherwise the same.
+// whole vocabulary. A file of major 2 has two more columns, and is otherwise the same. The minor is 0, or 1 if a call says
+// what was asked: such a file has two more columns, behind those of its major. A version above what a file needs is refused.
 //
 // The columns are one zstd frame with its content size in its header, compressed with the dictionary that the frame
 // names (dictionary/N.zdict) or none. Inside, each column is its length as a varint and its bytes, in this order; v is
@@ -56,6 +57,8 @@
 //	log-prob class      one byte for each log-prob that is not the source's
 //	grammars            every distinct grammar: a length v and bytes (major 2)
 //	grammar             v per call that is no copy: 0 for none, or 1 + index of a grammar (major 2)
+//	asked texts         every distinct text of what was asked: text (minor 1)
+//	asked               v per call that is no copy: 0 for none, or 1 + index of such a text (minor 1)
 //
 // A source for call number j is 0 for none; 1 to j for the call that many before it in its rollout; above that, j + d
 // for call j of the rollout d before. A prompt starts with its source's prompt and completion when that is of its own

@@ -27,7 +27,7 @@ func encodeWith(z *zstd.Encoder, b *Bundle) ([]byte, error) {
 		return nil, tooLarge("bytes of columns are", len(body), wire.MaxBundleDecodedBytes)
 	}
 	frame := z.EncodeAll(body, nil)
-	out := appendHeader(nil, e.major(), b, e.form, len(frame))
+	out := appendHeader(nil, e.major(), e.minor(), b, e.form, len(frame))
 	out = append(append(out, frame...), e.raw.bytes()...)
 	if len(out) > wire.MaxBundleBytes {
 		return nil, tooLarge("bytes are", len(out), wire.MaxBundleBytes)
@@ -44,6 +44,7 @@ type columnEncoder struct {
 	components table[string] // lists of names, each joined by zero bytes
 	floats     table[uint32] // bits of distinct float32
 	grammars   table[string]
+	asked      table[string]
 }
 
 // major is the oldest that says all that there is to say.
@@ -54,8 +55,21 @@ func (e *columnEncoder) major() byte {
 	return majorPlain
 }
 
-// columns are those of the file's major.
-func (e *columnEncoder) columns() []column { return e.cols[:columnsOf(e.major())] }
+// minor is the oldest that says all that there is to say.
+func (e *columnEncoder) minor() byte {
+	if len(e.asked.values) > 0 {
+		return minorAsked
+	}
+	return minorPlain
+}
+
+// columns are those of the file's major and minor.
+func (e *columnEncoder) columns() (list []column) {
+	for _, i := range columnsOf(e.major(), e.minor()) {
+		list = append(list, e.cols[i])
+	}
+	return list
+}
 
 func encodeColumns(b *Bundle) (*columnEncoder, error) {
 	if err := b.Validate(); err != nil {
@@ -80,6 +94,9 @@ func encodeColumns(b *Bundle) (*columnEncoder, error) {
 	}
 	for _, g := range e.grammars.values {
 		e.cols[colGrammars].putString(g)
+	}
+	for _, a := range e.asked.values {
+		e.cols[colAskedTexts].putString(a)
 	}
 	e.names()
 	for _, v := range e.floats.values {
@@ -126,11 +143,8 @@ func (e *columnEncoder) call(rollouts []Rollout, calls []Call, c *Call) {
 		reward = e.float(*c.Reward) + 1
 	}
 	e.cols[colCallReward].put(reward)
-	grammar := uint64(0)
-	if c.Grammar != "" {
-		grammar = e.grammars.index(c.Grammar) + 1
-	}
-	e.cols[colGrammar].put(grammar)
+	e.cols[colGrammar].put(textIndex(&e.grammars, c.Grammar))
+	e.cols[colAsked].put(textIndex(&e.asked, c.Asked))
 
 	source, shared := promptSource(rollouts, calls, c.Prompt)
 	cut := 0

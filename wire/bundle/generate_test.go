@@ -33,6 +33,16 @@ func constrain(b *Bundle) *Bundle {
 	return b
 }
 
+// ask has the calls of a bundle but for the first rollout's say what was asked of sampling.
+func ask(b *Bundle) *Bundle {
+	for i := range b.Rollouts {
+		for j := range b.Rollouts[i].Calls {
+			b.Rollouts[i].Calls[j].Asked = []string{"", `{"temperature":0.2}`, `{"seed":7,"temperature":1}`}[min(i, 1+j)]
+		}
+	}
+	return b
+}
+
 // ids maps text to tokens: digits, punctuation and words, numbered by a hash.
 func ids(text string) []int32 {
 	var out []int32

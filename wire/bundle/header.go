@@ -17,7 +17,9 @@ const (
 	majorPlain    = 1
 	majorGrammars = 2
 	major         = majorGrammars // the newest
-	minor         = 0
+	// A bundle of which a call says what was asked is of minor 1, all others are of minor 0, so that each has one form.
+	minorPlain = 0
+	minorAsked = 1
 	// maxHeaderBytes bounds the header. That of this minor has at most 170 bytes; newer minors may append.
 	maxHeaderBytes = 1 << 10
 )
@@ -25,7 +27,7 @@ const (
 // header is what a file says before its columns, in plain bytes: the bundle's identity, which does not compress, and
 // the sizes of what follows.
 type header struct {
-	major        byte
+	major, minor byte
 	bundle       Bundle // network, environment, policy, purpose, peer and counter
 	form         form
 	rollouts     int
@@ -33,7 +35,7 @@ type header struct {
 }
 
 // appendHeader writes the file's start: magic, major, minor, the header's length in two bytes, the header.
-func appendHeader(dst []byte, m byte, b *Bundle, f form, columnsBytes int) []byte {
+func appendHeader(dst []byte, major, minor byte, b *Bundle, f form, columnsBytes int) []byte {
 	network, environment := b.Network.Digest(), b.Environment.Digest()
 	var h column
 	h = append(h, network[:]...)
@@ -49,7 +51,7 @@ func appendHeader(dst []byte, m byte, b *Bundle, f form, columnsBytes int) []byt
 	h.put(uint64(columnsBytes))
 
 	dst = append(dst, magic...)
-	dst = append(dst, m, minor)
+	dst = append(dst, major, minor)
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(h)))
 	return append(dst, h...)
 }
@@ -79,7 +81,7 @@ func readHeader(r *boundedReader) (*header, error) {
 		return nil, err
 	}
 	c := &cursor{rest: raw}
-	h := &header{major: start[len(magic)], bundle: Bundle{
+	h := &header{major: start[len(magic)], minor: start[len(magic)+1], bundle: Bundle{
 		Network:      wire.NewCID(digest(c)),
 		Environment:  wire.NewCID(digest(c)),
 		PolicyDigest: digest(c),

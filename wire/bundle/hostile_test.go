@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -35,7 +37,7 @@ func forge(t *testing.T, b *Bundle, rollouts int, change func(cols *[columns]col
 	}
 	shaped := *b
 	shaped.Rollouts = make([]Rollout, rollouts)
-	return append(append(appendHeader(nil, e.major(), &shaped, e.form, len(packed)), packed...), e.raw.bytes()...)
+	return append(append(appendHeader(nil, e.major(), e.minor(), &shaped, e.form, len(packed)), packed...), e.raw.bytes()...)
 }
 
 // allocated returns how many bytes f allocates.
@@ -119,7 +121,7 @@ func TestBombsAreRefusedBeforeTheyAllocate(t *testing.T) {
 }
 
 func TestEveryBrokenReferenceIsRefused(t *testing.T) {
-	b := constrain(newGenerator(6, 0).group(2))
+	b := ask(constrain(newGenerator(6, 0).group(3)))
 	for name, change := range map[string]func(cols *[columns]column){
 		"copy of a later rollout":    func(c *[columns]column) { c[colCopy][0] = 1 },
 		"agent not in the table":     func(c *[columns]column) { c[colAgent][0] = 1 },
@@ -146,10 +148,27 @@ func TestEveryBrokenReferenceIsRefused(t *testing.T) {
 				c[colGrammars].putString("x")
 			}
 		},
-		"half a grammar": func(c *[columns]column) { c[colGrammars] = append(c[colGrammars], 9) },
+		"half a grammar":            func(c *[columns]column) { c[colGrammars] = append(c[colGrammars], 9) },
+		"a grammar twice":           func(c *[columns]column) { c[colGrammars] = append(c[colGrammars], c[colGrammars]...) },
+		"a grammar of no call":      func(c *[columns]column) { c[colGrammars].putString("x") },
+		"no grammar of any":         func(c *[columns]column) { c[colGrammars], c[colGrammar] = nil, make(column, len(c[colGrammar])) },
+		"nothing asked by any":      func(c *[columns]column) { c[colAskedTexts], c[colAsked] = nil, make(column, len(c[colAsked])) },
+		"what was asked not in it":  func(c *[columns]column) { c[colAsked][len(c[colAsked])-1] = 3 },
+		"asked out of order":        func(c *[columns]column) { slices.Reverse(c[colAsked]) },
+		"asked by no call":          func(c *[columns]column) { clear(c[colAsked]) },
+		"an empty text asked":       func(c *[columns]column) { c[colAskedTexts].putString("") },
+		"a long text asked":         func(c *[columns]column) { c[colAskedTexts].putString(strings.Repeat("x", wire.MaxAskedBytes+1)) },
+		"an unprintable text asked": func(c *[columns]column) { c[colAskedTexts][1] = '\n' },
+		"half of what was asked":    func(c *[columns]column) { c[colAskedTexts] = append(c[colAskedTexts], 9) },
+		"asked a number too often":  func(c *[columns]column) { c[colAsked].put(0) },
+		"more asked than calls made": func(c *[columns]column) {
+			for i := range 3 * wire.MaxCallsPerRollout {
+				c[colAskedTexts].putString(fmt.Sprint(i))
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Decode(forge(t, b, 2, change, nil), Limits{}); !errors.Is(err, wire.ErrMalformed) {
+			if _, err := Decode(forge(t, b, 3, change, nil), Limits{}); !errors.Is(err, wire.ErrMalformed) {
 				t.Errorf("the error is %v", err)
 			}
 		})
@@ -201,17 +220,16 @@ func TestFutureAndForeignFiles(t *testing.T) {
 	}
 
 	// A newer minor appends to the header and adds a column.
-	e, err := encodeColumns(b)
+	e, err := encodeColumns(ask(b))
 	if err != nil {
 		t.Fatal(err)
 	}
 	body := append(joinColumns(e.columns()), 3, 'n', 'e', 'w')
 	frame := encoder().EncodeAll(body, nil)
-	minor := appendHeader(nil, e.major(), b, e.form, len(frame))
+	minor := appendHeader(nil, e.major(), minorAsked+1, b, e.form, len(frame))
 	minor = append(minor, "extra"...)
 	at := minor[len(magic)+2:]
 	binary.LittleEndian.PutUint16(at, binary.LittleEndian.Uint16(at)+5)
-	minor[len(magic)+1]++
 	got, err := Decode(append(append(minor, frame...), e.raw.bytes()...), Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -258,6 +276,9 @@ func FuzzColumns(f *testing.F) {
 		if seed == 3 {
 			constrain(b)
 		}
+		if seed >= 2 {
+			ask(b)
+		}
 		e, err := encodeColumns(b)
 		if err != nil {
 			f.Fatal(err)
@@ -270,9 +291,10 @@ func FuzzColumns(f *testing.F) {
 		shaped := *b
 		shaped.Rollouts = make([]Rollout, rollouts)
 		frame := encoder().EncodeAll(body, nil)
-		for _, m := range []byte{majorPlain, majorGrammars} {
-			checkDecoder(t, append(append(appendHeader(nil, m, &shaped, formGrid, len(frame)), frame...), raw...), limits)
-			checkDecoder(t, append(append(appendHeader(nil, m, &shaped, formFloat32, len(frame)), frame...), raw...), limits)
+		for _, v := range [][2]byte{{majorPlain, minorPlain}, {majorPlain, minorAsked}, {majorGrammars, minorPlain}, {majorGrammars, minorAsked}} {
+			for _, f := range []form{formGrid, formFloat32} {
+				checkDecoder(t, append(append(appendHeader(nil, v[0], v[1], &shaped, f, len(frame)), frame...), raw...), limits)
+			}
 		}
 	})
 }

@@ -113,7 +113,7 @@ func copySource(rollouts []Rollout, j int, c *Call) int {
 
 func equalCalls(a, b *Call) bool {
 	sameBits := func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) }
-	return a.Agent == b.Agent && a.Finish == b.Finish && a.Grammar == b.Grammar &&
+	return a.Agent == b.Agent && a.Finish == b.Finish && a.Grammar == b.Grammar && a.Asked == b.Asked &&
 		(a.Reward == nil) == (b.Reward == nil) && (a.Reward == nil || sameBits(*a.Reward, *b.Reward)) &&
 		slices.Equal(a.Completion, b.Completion) && slices.Equal(a.Prompt, b.Prompt) &&
 		slices.EqualFunc(a.LogProbs, b.LogProbs, sameBits)
