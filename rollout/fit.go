@@ -8,15 +8,16 @@ import (
 )
 
 // fit makes a bundle one that can be encoded. Agents choose their prompts, and those of one group can be more than a
-// bundle holds, as can the grammars of what they demand. Then the rollouts with the most of both lose their calls, one
-// rollout after the other until the rest fits, and end as agent_error. So the draw is not left out, and the other rollouts are not lost.
+// bundle holds, as can the grammars of what they demand and what they ask of sampling. Then the rollouts with the most of it
+// lose their calls, one rollout after the other until the rest fits, and end as agent_error. So the draw is not left out, and
+// the other rollouts are not lost.
 //
 // Whether a bundle fits depends on how well it compresses, which is the same within one build.
 func (n *Network) fit(b *bundle.Bundle) {
 	for !fits(b) {
 		largest, most := -1, 0
 		for i, r := range b.Rollouts {
-			if size := perToken*tokensOf(r) + grammarsOf(r); size > most {
+			if size := perToken*tokensOf(r) + textsOf(r); size > most {
 				largest, most = i, size
 			}
 		}
@@ -40,7 +41,7 @@ func fits(b *bundle.Bundle) bool {
 	tokens, bytes := 0, 0
 	for _, r := range b.Rollouts {
 		tokens += tokensOf(r)
-		bytes += perRollout + perComponent*len(r.Components) + perCall*len(r.Calls) + grammarsOf(r)
+		bytes += perRollout + perComponent*len(r.Components) + perCall*len(r.Calls) + textsOf(r)
 	}
 	if tokens > wire.MaxBundleTokens {
 		return false
@@ -60,10 +61,10 @@ func tokensOf(r bundle.Rollout) (n int) {
 	return n
 }
 
-// grammarsOf is how many bytes the grammars of a rollout's calls have, each counted once for each call.
-func grammarsOf(r bundle.Rollout) (n int) {
+// textsOf is how many bytes the grammars of a rollout's calls have, and what they ask, each counted once for each call.
+func textsOf(r bundle.Rollout) (n int) {
 	for _, c := range r.Calls {
-		n += len(c.Grammar)
+		n += len(c.Grammar) + len(c.Asked)
 	}
 	return n
 }

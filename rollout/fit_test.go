@@ -118,3 +118,37 @@ func TestGrammarsFitTheirBundles(t *testing.T) {
 		}
 	}
 }
+
+// So does what agents ask of sampling.
+func TestWhatIsAskedFitsItsBundle(t *testing.T) {
+	n := calcNetwork(t)
+	b, err := RunGroup(t.Context(), n, testPolicy(0, &fakeSession{}), testPeer(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(2, 2))
+	call, task := b.Rollouts[0].Calls[0], b.Rollouts[0].Task
+	b.Rollouts = nil
+	for i := range uint32(48) {
+		r := bundle.Rollout{Member: i, Task: task, Outcome: bundle.OutcomeScored}
+		for range wire.MaxCallsPerRollout {
+			asked := make([]byte, wire.MaxAskedBytes)
+			for k := range asked {
+				asked[k] = byte('!' + random.IntN('~'-'!'))
+			}
+			call.Asked = string(asked)
+			r.Calls = append(r.Calls, call)
+		}
+		b.Rollouts = append(b.Rollouts, r)
+	}
+	if _, err := bundle.Encode(b); !errors.Is(err, wire.ErrTooLarge) {
+		t.Fatalf("the bundle is not too large: %v", err)
+	}
+	n.fit(b)
+	if _, err := bundle.Encode(b); err != nil {
+		t.Error(err)
+	}
+	if b.Rollouts[47].Outcome != bundle.OutcomeScored {
+		t.Error("the last rollout is dropped as well")
+	}
+}

@@ -78,6 +78,7 @@ func (r *recorder) Complete(ctx context.Context, q agent.Request) (agent.Reply, 
 		Completion: completion.Tokens,
 		LogProbs:   completion.LogProbs,
 		Finish:     uint8(completion.Finish),
+		Asked:      q.Asked,
 	}
 	if q.Grammar != nil {
 		call.Grammar = q.Grammar.Bytes()

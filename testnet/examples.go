@@ -31,6 +31,7 @@ func Examples(b *bundle.Bundle, tok *tokenizer.Tokenizer) []report.Example {
 				Prompt:      tok.Decode(c.Prompt[common(before, c.Prompt):]),
 				Completion:  tok.Decode(c.Completion),
 				Probability: math.Exp(sum),
+				Asked:       c.Asked,
 			})
 			before = append(slices.Clone(c.Prompt), c.Completion...)
 		}

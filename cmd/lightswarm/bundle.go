@@ -172,9 +172,17 @@ func bundleText(w io.Writer, r *bundleResult) {
 		fmt.Fprintf(w, "\nrollout %d of task %d: %s, reward %g\n", i, e.Task, e.Outcome, e.Reward)
 		for _, call := range e.Calls {
 			fmt.Fprintf(w, "  %s\n", indent(call.Prompt, "    "))
-			fmt.Fprintf(w, "  > %s  (%s, probability %.3f)\n", indent(call.Completion, "    "), call.Agent, call.Probability)
+			fmt.Fprintf(w, "  > %s  (%s, probability %.3f%s)\n", indent(call.Completion, "    "), call.Agent, call.Probability, asked(call))
 		}
 	}
+}
+
+// asked is what a call's agent asked of sampling.
+func asked(c report.Call) string {
+	if c.Asked == "" {
+		return ""
+	}
+	return ", asked " + c.Asked
 }
 
 // indent keeps the lines of a text together.

@@ -24,6 +24,9 @@ type Request struct {
 	// Grammar, if it is not nil, is what the completion has to be by. Where the engine cannot sample within one it is left
 	// out: see Reply.
 	Grammar *grammar.Grammar
+	// Asked is what the agent wants of sampling, as bundle.Call says: at most 512 bytes of printable text on one line. The
+	// network's rules hold; it is recorded and changes nothing.
+	Asked string
 }
 
 // Reply is what the policy made of a call.

@@ -76,6 +76,7 @@ func (chatCompletions) decode(body []byte) (*request, error) {
 
 // commonFields are what Chat Completions and Completions share.
 type commonFields struct {
+	samplingFields
 	Model         string          `json:"model"`
 	N             *int            `json:"n"`
 	Stop          json.RawMessage `json:"stop"`
@@ -88,7 +89,7 @@ type commonFields struct {
 
 // request is a request with these fields.
 func (c *commonFields) request() (*request, error) {
-	r := &request{Model: c.Model, Agent: roleOf(c.Model), Samples: 1, Stream: c.Stream}
+	r := &request{Model: c.Model, Agent: roleOf(c.Model), Samples: 1, Stream: c.Stream, Sampling: c.samplingFields}
 	r.IncludeUsage = c.StreamOptions != nil && c.StreamOptions.IncludeUsage
 	if c.N != nil {
 		if r.Samples = *c.N; r.Samples < 1 || r.Samples > maxSamples {

@@ -27,9 +27,11 @@ func TestChatDecode(t *testing.T) {
 			request{Messages: hi, Samples: 1},
 		},
 		"one stop": {`{"stop":"a",` + messages + `}`, request{Messages: hi, Samples: 1, Stop: []string{"a"}}},
-		"what does not count": {
+		"what is only noted": {
 			`{"temperature":2,"top_p":0.1,"top_k":5,"seed":7,"logit_bias":{},"store":true,"metadata":{},"reasoning_effort":"high","x":[1],` + messages + `}`,
-			request{Messages: hi, Samples: 1},
+			request{Messages: hi, Samples: 1, Sampling: samplingFields{
+				Temperature: json.RawMessage("2"), TopP: json.RawMessage("0.1"), TopK: json.RawMessage("5"), Seed: json.RawMessage("7"), Bias: json.RawMessage("{}"),
+			}},
 		},
 		"tools": {
 			`{"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{ "type": "object" },"strict":true}},{"function":{"name":"g","parameters":null}}],"tool_choice":{"type":"function","function":{"name":"g"}},` + messages + `}`,

@@ -31,6 +31,8 @@ type request struct {
 	Stop []string
 	// MaxTokens is the agent's limit on completion tokens, 0 for none. The network's limit holds as well.
 	MaxTokens int
+	// Sampling is what else is asked of sampling.
+	Sampling samplingFields
 	// Stream asks for events; IncludeUsage for a last one with the usage.
 	Stream, IncludeUsage bool
 	// LogProbs asks for the log-probs of the sampled tokens.

@@ -55,8 +55,8 @@
 // Of a tool's JSON schema the policy reads all but titles, the draft that it is of, and descriptions that repeat a
 // property's name: frameworks add them to what they make of a function, each in its own way.
 //
-// Answers are sampled whole before a stream's first delta. Sampling parameters are dropped: a bundle has no place for
-// them.
+// Answers are sampled whole before a stream's first delta. Sampling parameters are recorded with the call, in the same
+// words for all dialects (see asked), and not followed.
 //
 // # The form of an answer
 //

@@ -14,6 +14,7 @@ type messages struct{}
 // decode implements dialect.
 func (messages) decode(body []byte) (*request, error) {
 	var q struct {
+		samplingFields
 		Model     string          `json:"model"`
 		System    json.RawMessage `json:"system"`
 		Messages  []messagesTurn  `json:"messages"`
@@ -37,7 +38,7 @@ func (messages) decode(body []byte) (*request, error) {
 	}
 	r := &request{
 		Model: q.Model, Agent: roleOf(q.Model), Samples: 1, MaxTokens: q.MaxTokens, Stop: q.Stop, Stream: q.Stream,
-		IncludeUsage: true,
+		IncludeUsage: true, Sampling: q.samplingFields,
 	}
 	for _, tool := range q.Tools {
 		if tool.Type != "" && tool.Type != "custom" {

@@ -19,7 +19,7 @@ func TestMessagesDecode(t *testing.T) {
 	}{
 		"a text": {
 			body: `{"model":"policy","max_tokens":9,"temperature":0.1,"top_k":5,"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"hi"}]}`,
-			want: request{Model: "policy", Messages: user, MaxTokens: 9},
+			want: request{Model: "policy", Messages: user, MaxTokens: 9, Sampling: samplingFields{Temperature: json.RawMessage("0.1"), TopK: json.RawMessage("5")}},
 		},
 		"an agent's name, a stream and stops": {
 			body: `{"model":"policy/solver","stream":true,"stop_sequences":["END"],"system":[{"type":"text","text":"Be ","cache_control":{"type":"ephemeral"}},{"type":"text","text":"brief."}],"messages":[{"role":"user","content":[{"type":"text","text":"h"},{"type":"text","text":"i"}]}]}`,

@@ -16,6 +16,7 @@ type responses struct{}
 // decode implements dialect.
 func (responses) decode(body []byte) (*request, error) {
 	var q struct {
+		samplingFields
 		Model              string           `json:"model"`
 		Instructions       json.RawMessage  `json:"instructions"`
 		Input              json.RawMessage  `json:"input"`
@@ -48,7 +49,7 @@ func (responses) decode(body []byte) (*request, error) {
 	}
 	r := &request{
 		Model: q.Model, Agent: roleOf(q.Model), Samples: 1, MaxTokens: q.MaxOutputTokens, Stream: q.Stream,
-		SingleCall: q.ParallelToolCalls != nil && !*q.ParallelToolCalls,
+		SingleCall: q.ParallelToolCalls != nil && !*q.ParallelToolCalls, Sampling: q.samplingFields,
 	}
 	for _, name := range q.Include {
 		r.LogProbs = r.LogProbs || name == "message.output_text.logprobs"

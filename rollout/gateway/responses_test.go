@@ -20,7 +20,7 @@ func TestResponsesDecode(t *testing.T) {
 	}{
 		"a text": {
 			body: `{"model":"policy","input":"hi","temperature":0.1,"top_p":1,"store":true,"reasoning":{"effort":"low"},"metadata":{"a":"b"}}`,
-			want: request{Model: "policy", Messages: user},
+			want: request{Model: "policy", Messages: user, Sampling: samplingFields{Temperature: json.RawMessage("0.1"), TopP: json.RawMessage("1")}},
 		},
 		"an agent's name, a limit and a stream": {
 			body: `{"model":"policy/solver","input":"hi","max_output_tokens":9,"stream":true,"previous_response_id":null,"conversation":null}`,

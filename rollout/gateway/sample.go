@@ -69,7 +69,7 @@ func (s *Session) sample(q *request, p *progress) (*answer, *apiError) {
 
 // prepare is the call that a request makes.
 func (s *Session) prepare(q *request) (agent.Request, *apiError) {
-	ask := agent.Request{Agent: q.Agent, Tools: q.Tools, Prompt: q.Prompt, Text: q.Text}
+	ask := agent.Request{Agent: q.Agent, Tools: q.Tools, Prompt: q.Prompt, Text: q.Text, Asked: q.asked()}
 	if q.Choice.Kind == chooseNone {
 		ask.Tools = nil
 	}

@@ -144,6 +144,8 @@ type Call struct {
 	Completion string `json:"completion"`
 	// Probability is that of the whole completion under the policy that sampled it.
 	Probability float64 `json:"probability"`
+	// Asked is what the agent asked of sampling, where the network's rules held all the same; empty for nothing.
+	Asked string `json:"asked,omitempty"`
 }
 
 // LagHistogram sums the steps' lag counts.
