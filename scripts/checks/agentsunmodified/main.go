@@ -69,6 +69,8 @@ const (
 const (
 	// patience bounds one network, on a machine that does much else.
 	patience = 10 * time.Minute
+	// stepPatience is how long a step waits for groups when none arrive: that long, so that a slow agent gets full steps too.
+	stepPatience = time.Minute
 	// finalPatience is how long the last version's evaluation may go without a result: rollouts of a learner that has ended
 	// its training are played to their end before.
 	finalPatience = 2 * time.Minute
@@ -210,7 +212,7 @@ func train(ctx context.Context, p program, binary string, command []string, fold
 		arguments = append(arguments, "--agent-preload", strings.Join(p.preload, ","))
 	}
 	c := exec.CommandContext(ctx, binary, arguments...) //nolint:gosec // the program was just built here
-	c.Env = append(os.Environ(), "LIGHTSWARM_LEARNER_FINAL_PATIENCE="+finalPatience.String())
+	c.Env = append(os.Environ(), "LIGHTSWARM_LEARNER_PATIENCE="+stepPatience.String(), "LIGHTSWARM_LEARNER_FINAL_PATIENCE="+finalPatience.String())
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 30 * time.Second
