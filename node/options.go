@@ -28,6 +28,9 @@ type Options struct {
 	Environments *env.Set
 	// Drivers run the environments that come as packages. Without one of a package's kind the node cannot run it.
 	Drivers env.Drivers
+	// Modules is a command that runs agents that are WebAssembly modules, as process.Options has it. Without it the node has
+	// none.
+	Modules []string
 	// Observer is told what the node's learner does, besides the node itself.
 	Observer learner.Observer
 	// Version is the program's, such as "0.1.0".

@@ -71,7 +71,7 @@ func (n *Node) openPlayer() (*player, error) {
 			return nil, fmt.Errorf("make the agents' folder: %w", err)
 		}
 	}
-	p, err := newPlayer(n.options.Config.Rollout.Agent, roles, scratch, n.log)
+	p, err := newPlayer(n.options.Config.Rollout.Agent, roles, n.options.Modules, scratch, n.log)
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +79,9 @@ func (n *Node) openPlayer() (*player, error) {
 	return p, nil
 }
 
-// newPlayer makes a program's player, whose calls may name these roles. Rollouts work below the folder scratch, or, if
-// that is empty, below a temporary one.
-func newPlayer(c config.Agent, roles []string, scratch string, log *slog.Logger) (_ *player, err error) {
+// newPlayer makes a program's player, whose calls may name these roles; modules is Options.Modules. Rollouts work below the
+// folder scratch, or, if that is empty, below a temporary one.
+func newPlayer(c config.Agent, roles, modules []string, scratch string, log *slog.Logger) (_ *player, err error) {
 	p := &player{command: strings.Join(c.Command, " ")}
 	defer func() {
 		if err != nil {
@@ -105,6 +105,7 @@ func newPlayer(c config.Agent, roles []string, scratch string, log *slog.Logger)
 		Gateway:    p.gateway,
 		Roles:      roles,
 		Command:    command,
+		Modules:    modules,
 		Concurrent: cmp.Or(c.Processes, defaultProcesses),
 		Grace:      c.Grace,
 		Scratch:    scratch,
@@ -121,10 +122,10 @@ func newPlayer(c config.Agent, roles []string, scratch string, log *slog.Logger)
 // agent.Agent, and is safe for concurrent use.
 type Program struct{ player *player }
 
-// OpenProgram makes a program's agent, whose calls may name these roles; modules to preload begin to be imported. The caller
-// closes it.
-func OpenProgram(c config.Agent, roles []string, log *slog.Logger) (*Program, error) {
-	p, err := newPlayer(c, roles, "", log)
+// OpenProgram makes a program's agent, whose calls may name these roles; modules is as in Options. What is to be ready before
+// a rollout begins to become so. The caller closes it.
+func OpenProgram(c config.Agent, roles, modules []string, log *slog.Logger) (*Program, error) {
+	p, err := newPlayer(c, roles, modules, "", log)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func startLocal(ctx, life context.Context, o Options, log *slog.Logger) (_ *netw
 	for i := range o.Nodes + 1 {
 		options := node.Options{
 			Config: settings, Key: o.key(i), Version: o.Version, Seed: o.Seed + uint64(i) + 1,
-			Log: log.With("node", i), Drivers: o.Drivers,
+			Log: log.With("node", i), Drivers: o.Drivers, Modules: o.Modules,
 		}
 		options.Config.Roles = []config.Role{config.RoleRollout}
 		if i == 0 {

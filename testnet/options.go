@@ -32,6 +32,8 @@ type Options struct {
 	Package *env.Package
 	// Drivers run it on nodes of this process.
 	Drivers env.Drivers
+	// Modules starts agents that are WebAssembly modules on nodes of this process, as node.Options has it.
+	Modules []string
 	// GroupSize is how many rollouts of one task are compared, EvaluationTasks how many held-out tasks measure a version;
 	// 0 leaves it to node.DefaultFounding. A task on which an agent spends long wants fewer of both.
 	GroupSize, EvaluationTasks uint32

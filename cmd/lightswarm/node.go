@@ -68,6 +68,9 @@ func (p *program) runNode(ctx context.Context, o node.Options, watch func(*node.
 		return err
 	}
 	o.Drivers = drivers
+	if o.Modules, err = moduleCommand(); err != nil {
+		return err
+	}
 	last := lastListen(o.Folder)
 	o.Config.P2P.Listen = keepPorts(o.Config.P2P.Listen, last)
 	n, err := node.New(ctx, o)

@@ -158,8 +158,12 @@ policy's recipe), the exit code is 1 and nothing is written.`,
 
 // openAgent makes the program ready that plays the tasks.
 func (p *program) openAgent(ctx context.Context, c config.Agent, roles []string) (*node.Program, error) {
+	modules, err := moduleCommand()
+	if err != nil {
+		return nil, err
+	}
 	log := slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	program, err := node.OpenProgram(c, roles, log)
+	program, err := node.OpenProgram(c, roles, modules, log)
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,9 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
 			if o.Drivers, err = environmentDrivers(flagsOf(o.Settings)); err != nil {
 				return err
 			}
+			if o.Modules, err = moduleCommand(); err != nil {
+				return err
+			}
 			a, err := findEnvironment(cmd.Context(), environment)
 			if err != nil {
 				return usage(fmt.Errorf("flag --env: %w", err))

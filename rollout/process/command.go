@@ -49,6 +49,12 @@ func resolve(c Command, path string) (Command, error) {
 		}
 	}
 	var err error
+	if isModule(program) {
+		if len(c.Preload) > 0 {
+			return c, errors.New("a WebAssembly module has nothing to preload")
+		}
+		return c, findModule(&c)
+	}
 	if c.Args[0], err = lookUp(c.Args[0], path); err != nil {
 		return c, err
 	}
@@ -78,6 +84,23 @@ func takesScript(program string) bool {
 func isNode(program string) bool {
 	name := strings.TrimRight(filepath.Base(program), "0123456789.-")
 	return name == "node" || name == "nodejs"
+}
+
+// isModule says that a program is a WebAssembly module, by its name.
+func isModule(program string) bool { return filepath.Ext(program) == ".wasm" }
+
+// findModule makes the path of a command's module absolute.
+func findModule(c *Command) (err error) {
+	if file := &c.Args[0]; !filepath.IsAbs(*file) {
+		if *file, err = filepath.Abs(filepath.Join(c.Dir, *file)); err != nil {
+			return err
+		}
+	}
+	info, err := os.Stat(c.Args[0])
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", c.Args[0])
+	}
+	return err
 }
 
 // lookUp finds a program.

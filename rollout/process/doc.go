@@ -72,9 +72,16 @@
 // A process that dies while it waits is replaced; one that does not begin its rollout is killed, and the rollout begins again,
 // once, with another. While imports fail, starts pause for longer and longer.
 //
+// # WebAssembly modules
+//
+// A program whose name ends in .wasm is a module of WASI preview 1. It is compiled once, in a process of its own, and each
+// rollout is a process that runs what was compiled. Package module says what a module has: the contract's streams, variables
+// and arguments, memory, clocks, random bytes, and connections to its session. It has no files, so that working folder, HOME
+// and TMPDIR are of no use to it, no other connections and no processes, and nothing of it can escape.
+//
 // # What can escape
 //
-// This is no sandbox. A program may do all that the node's user may: read the node's files, use the network, fill memory
+// Other programs are in no sandbox. A program may do all that the node's user may: read the node's files, use the network, fill memory
 // and disk, kill processes. Of what it starts, after its end there is left:
 //
 //	Linux                   a process that has left the group and was started with an environment without

@@ -19,7 +19,8 @@ import (
 // Command is how an agent's program is started.
 type Command struct {
 	// Args are the program and its arguments. A program without a slash is looked up in PATH. A program with one, and
-	// any argument, that names a file in Dir becomes that file's absolute path.
+	// any argument, that names a file in Dir becomes that file's absolute path. One whose name ends in .wasm is a WebAssembly
+	// module in Dir.
 	Args []string
 	// Dir holds the agent's files; empty means that it has none. The program is not run there: each rollout has a
 	// fresh, empty working folder.
@@ -40,6 +41,9 @@ type Options struct {
 	Command Command
 	// Roles are the environment's agents (EnvironmentManifest.Agents). Calls that name none are the first one's.
 	Roles []string
+	// Modules is a command that runs WebAssembly modules. It takes the arguments "compile", the folder of compiled modules and
+	// the module; or "run", the same, and the module's arguments, as package module says. Empty means that there is none.
+	Modules []string
 	// Concurrent bounds how many programs run at once, others wait for their turn; 0 means no bound.
 	Concurrent int
 	// Grace is how long a program may take to end after it was asked to, before it is killed; 0 means 2 seconds.
@@ -91,6 +95,9 @@ func New(o Options) (*Agent, error) {
 		return nil, errSystem
 	}
 	command, err := resolve(o.Command, os.Getenv("PATH"))
+	if err == nil && isModule(command.Args[0]) && len(o.Modules) == 0 {
+		err = errors.New("WebAssembly modules cannot be run here")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("agent's command: %w", err)
 	}
@@ -113,8 +120,9 @@ func New(o Options) (*Agent, error) {
 	return a, nil
 }
 
-// Ready waits until the modules to preload are imported; without any it returns at once. An error says why they are not,
-// or that ctx has ended. Rollouts do not need it: they wait themselves, but each one then fails for the same reason.
+// Ready waits until the modules to preload are imported, or the agent's WebAssembly module is compiled; without any it
+// returns at once. An error says why they are not, or that ctx has ended. Rollouts do not need it: they wait themselves, but
+// each one then fails for the same reason.
 func (a *Agent) Ready(ctx context.Context) error { return a.start.ready(ctx) }
 
 // Run implements agent.Agent: it starts the program, waits for its end, and says how that was. The package comment
