@@ -67,6 +67,7 @@ var layers = map[string]string{
 	"testnet":                       "wire wire/bundle wire/draw policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet/...",
 	"testnet/report":                "durable",
 	"cmd/...":                       "durable wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/...",
+	"examples/...":                  "",
 	"scripts/...":                   "wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/...",
 }
 
@@ -86,7 +87,7 @@ var modules = map[string]string{
 	"google.golang.org/protobuf/":  "wire/... wire p2p/... learner learner/learnerpb rollout/telemetry",
 	"go.opentelemetry.io/":         "rollout/telemetry",
 	"github.com/ipfs/go-cid":       "p2p/...",
-	"net/http":                     "node/api rollout/env/openenv rollout/gateway/... rollout/lightning testnet cmd/... scripts/...",
+	"net/http":                     "node/api rollout/env/openenv rollout/gateway/... rollout/lightning testnet cmd/... examples/... scripts/...",
 	"math/rand":                    "",
 }
 

@@ -43,6 +43,7 @@ type program struct {
 
 var programs = []program{
 	{calculator, "plain_python.py", "none (Python)", "Chat Completions", []string{"json", "urllib.request"}, nil, few},
+	{calculator, "from_scratch.wasm", "none (Go, WebAssembly)", "Chat Completions", nil, nil, few},
 	{calculator, "openai_sdk.py", "openai (Python)", "Chat Completions", openaiChat, nil, few},
 	{calculator, "langchain_agent.py", "LangChain and LangGraph", "Chat Completions", append([]string{"langchain.agents", "langchain_openai"}, openaiChat...), nil, few},
 	{calculator, "openai_agents.py", "OpenAI Agents SDK", "Responses", []string{"agents", "openai.resources.responses.responses", "httpcore2", "anyio._backends._asyncio"}, nil, few},
@@ -127,14 +128,18 @@ func check(ctx context.Context, chosen []program, python, javascript string) err
 	fmt.Fprintln(&table, "program              framework                       API               held-out      greedy        rollouts  seconds  verdict")
 	failed := false
 	for _, p := range chosen {
-		command, folder, err := place(p, work, python, javascript)
+		command, folder, err := place(ctx, p, work, python, javascript)
 		if err != nil {
 			return err
+		}
+		byItself := command
+		if isModule(p) {
+			byItself = append([]string{binary, "module", "run", work}, command...)
 		}
 		fmt.Fprintf(os.Stderr, "== %s\n", p.file)
 		var r measured
 		if p.folder == calculator {
-			err = sameProblem(ctx, command, folder)
+			err = sameProblem(ctx, byItself, folder)
 		}
 		if err == nil {
 			r, err = train(ctx, p, binary, command, folder, filepath.Join(work, "run-"+p.file))
@@ -161,14 +166,32 @@ func check(ctx context.Context, chosen []program, python, javascript string) err
 	return nil
 }
 
+// isModule says that a program is a WebAssembly module.
+func isModule(p program) bool { return filepath.Ext(p.file) == ".wasm" }
+
+// buildModule builds the command of which a module has the name.
+func buildModule(ctx context.Context, p program, folder string) error {
+	source := "./" + p.folder + "/" + strings.TrimSuffix(p.file, ".wasm")
+	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(folder, p.file), source)
+	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build %s: %w", p.file, err)
+	}
+	return nil
+}
+
 // place says how a program is started, and from which folder. What is written in JavaScript finds its modules from where
 // it lies, so all of that is copied beside them.
-func place(p program, work, python, javascript string) (command []string, folder string, err error) {
+func place(ctx context.Context, p program, work, python, javascript string) (command []string, folder string, err error) {
 	if folder, err = filepath.Abs(p.folder); err != nil {
 		return nil, "", err
 	}
-	if filepath.Ext(p.file) == ".py" {
+	switch {
+	case filepath.Ext(p.file) == ".py":
 		return []string{python, p.file}, folder, nil
+	case isModule(p):
+		return []string{p.file}, work, buildModule(ctx, p, work)
 	}
 	if javascript == "" {
 		return nil, "", fmt.Errorf("%s needs --javascript", p.file)

@@ -1,0 +1,7 @@
+//go:build !wasip1
+
+package main
+
+import "net"
+
+var dial = (&net.Dialer{}).DialContext
