@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -150,13 +151,15 @@ func TestRefusalsReadTheBody(t *testing.T) {
 	s := open(t, g, always(says("hello")))
 	ended := open(t, g, always(says("ended")))
 	ended.End()
+	body := chatBody(strings.Repeat("x", 20<<20), "")
 	for url, want := range map[string]int{ended.BaseURL() + "/chat/completions": 409, s.BaseURL() + "/chat/completions": 413, s.BaseURL() + "/embeddings": 404} {
+		// Written down before the connection is there, whose header is waited for only so long.
+		text := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", url, len(body), body)
 		conn, err := net.Dial("tcp", g.Address())
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := chatBody(strings.Repeat("x", 20<<20), "")
-		if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", url, len(body), body); err != nil {
+		if _, err := io.WriteString(conn, text); err != nil {
 			t.Errorf("%d: write: %v", want, err)
 		}
 		r, err := http.ReadResponse(bufio.NewReader(conn), nil)
