@@ -31,11 +31,20 @@ type Step struct {
 	// Groups is how many groups were used up, of which Learned had advantages to learn from. Peers is how many peers
 	// they came from.
 	Groups, Learned, Peers int
+	// Most is the peer that most of Groups came from, of several the one with the smallest id, and MostGroups how many.
+	Most       wire.PeerID
+	MostGroups int
 	// Rollouts is how many rollouts of these groups have a reward, and RewardMean the mean of those.
 	Rollouts   int
 	RewardMean float64
 	// Solved is the share of Rollouts whose reward is the largest that the environment gives.
 	Solved float64
+	// Environments describes the groups by environment, in the charter's order; those without groups are left out.
+	Environments []EnvironmentPart
+	// SampledLengths distributes all completions of Groups by length, TrainedLengths those that were trained on.
+	SampledLengths, TrainedLengths Lengths
+	// AdvantageStd is the standard deviation of the advantages of the completions that were trained on.
+	AdvantageStd float64
 	// Lags counts Groups by lag.
 	Lags map[uint64]int
 	// Drops counts groups that were used up without learning from them, by reason. Those of StaleAtUse came before their
@@ -51,6 +60,9 @@ type Step struct {
 	Clipped float64
 	// RatioMean and RatioMax are over the importance ratios of the trained tokens.
 	RatioMean, RatioMax float64
+	// EffectiveSamples is (Σw)²/(n Σw²) over the ratios w of the n trained tokens (Kish 1965): the share of tokens that
+	// would teach as much if all counted alike. It is 1 on-policy, and 0 when nothing was trained on.
+	EffectiveSamples float64
 	// OnPolicyError is the largest |ratio - 1| among tokens of lag 0 in the first minibatch, where the weights are those
 	// that sampled them: exactly 0 with an exact engine. OnPolicyTokens is how many such tokens there were.
 	OnPolicyError  float64

@@ -104,12 +104,10 @@ func (l *Learner) report(groups []group, p plan) Step {
 		s.RewardMean = p.rewards / float64(p.rollouts)
 		s.Solved = float64(p.solved) / float64(p.rollouts)
 	}
-	peers := make(map[wire.PeerID]bool)
 	for _, g := range groups {
-		peers[g.record.Peer] = true
 		s.Lags[g.lag]++
 	}
-	s.Peers = len(peers)
+	s.show(&l.rules, groups, p)
 	return s
 }
 
@@ -147,6 +145,9 @@ func (s *Step) describe(t tokenStats, norm float64, updates int) {
 	s.RatioMax, s.OnPolicyError, s.OnPolicyTokens = t.ratioMax, t.onPolicyError, t.onPolicyTokens
 	if n := float64(t.trained); n > 0 {
 		s.Clipped, s.RatioMean, s.KL, s.Entropy = float64(t.clipped)/n, t.ratio/n, t.kl/n, t.entropy/n
+	}
+	if t.ratioSquares > 0 {
+		s.EffectiveSamples = float64(t.ratio*t.ratio) / (float64(t.trained) * t.ratioSquares)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 type tokenStats struct {
 	rows, tokens, trained, clipped int
 	loss, ratio, kl, entropy       float64
+	ratioSquares                   float64
 	ratioMax                       float64
 	onPolicyTokens                 int
 	onPolicyError                  float64
@@ -25,6 +26,7 @@ func (s *tokenStats) add(o tokenStats) {
 	s.clipped += o.clipped
 	s.loss += o.loss
 	s.ratio += o.ratio
+	s.ratioSquares += o.ratioSquares
 	s.kl += o.kl
 	s.entropy += o.entropy
 	s.ratioMax = max(s.ratioMax, o.ratioMax)
@@ -45,6 +47,7 @@ func tokenLoss(t loss.Token, r *trainRow, logProbs, entropies, gradient []float3
 		}
 		ratio := loss.Ratio(float64(logProbs[i]), float64(recorded))
 		s.ratio += ratio
+		s.ratioSquares += float64(ratio * ratio)
 		s.ratioMax = max(s.ratioMax, ratio)
 		s.kl += float64(recorded) - float64(logProbs[i])
 		s.entropy += float64(entropies[i])
