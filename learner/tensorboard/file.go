@@ -1,0 +1,64 @@
+package tensorboard
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// File is an event file under construction. It is not safe for concurrent use.
+type File struct {
+	file *os.File
+	// end is the offset behind the last whole record.
+	end int64
+}
+
+// Create starts an event file in a folder that exists. Files that are started later come later in the order of names.
+func Create(folder string, now time.Time) (*File, error) {
+	name := fmt.Sprintf("events.out.tfevents.%010d.lightswarm.%d.%09d", now.Unix(), os.Getpid(), now.Nanosecond())
+	file, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("start an event file: %w", err)
+	}
+	f := &File{file: file}
+	if err := f.append(first(now)); err != nil {
+		_ = file.Close() // The error says what matters.
+		return nil, err
+	}
+	return f, nil
+}
+
+// Write appends an event. After an error the file is as it was before.
+func (f *File) Write(e Event) error { return f.append(e.Encode()) }
+
+func (f *File) append(data []byte) error {
+	record := Record(data)
+	if _, err := f.file.WriteAt(record, f.end); err != nil {
+		_ = f.file.Truncate(f.end) // What cannot be cut off is overwritten by the next record.
+		return fmt.Errorf("write an event file: %w", err)
+	}
+	f.end += int64(len(record))
+	return nil
+}
+
+// Close ends the file.
+func (f *File) Close() error { return f.file.Close() }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// masked is the checksum that records have.
+func masked(data []byte) uint32 {
+	c := crc32.Checksum(data, castagnoli)
+	return (c>>15 | c<<17) + 0xa282ead8
+}
+
+// Record frames an event's message.
+func Record(data []byte) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
+	b = binary.LittleEndian.AppendUint32(b, masked(b))
+	b = append(b, data...)
+	return binary.LittleEndian.AppendUint32(b, masked(data))
+}
