@@ -3,6 +3,7 @@ package node
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lightswarm/lightswarm/learner/watch"
 	"github.com/lightswarm/lightswarm/p2p/gossip"
 )
 
@@ -48,6 +49,7 @@ var (
 	learnerBundles = describe("learner_bundles_total", "Bundles by what became of them, since the chain began.", "reason")
 	learnerWaiting = describe("learner_waiting_groups", "Groups that wait to be trained on.")
 	learnerGroups  = describe("learner_groups_trained_total", "Groups that the chain has learned from.")
+	learnerAlerts  = describe("learner_alert", "1 if the alert of this kind stands, else 0.", "kind")
 	learnerTokens  = describe("learner_tokens_trained_total", "Tokens that the chain has learned from.")
 )
 
@@ -157,4 +159,15 @@ func (m metrics) learner(c collector) {
 	c.gauge(learnerWaiting, float64(s.Waiting))
 	c.counter(learnerGroups, s.GroupsTrained)
 	c.counter(learnerTokens, s.TokensTrained)
+	standing := make(map[watch.Kind]bool)
+	for _, a := range m.n.trainer.training.alerts() {
+		standing[a.Kind] = true
+	}
+	for _, kind := range watch.Kinds {
+		value := 0.0
+		if standing[kind] {
+			value = 1
+		}
+		c.gauge(learnerAlerts, value, string(kind))
+	}
 }

@@ -366,6 +366,9 @@ func (n *Node) Close() error {
 	if n.player != nil {
 		errs = append(errs, n.player.close())
 	}
+	if n.trainer != nil {
+		n.trainer.training.close()
+	}
 	if n.policies != nil {
 		n.policies.close()
 	}

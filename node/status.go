@@ -186,10 +186,14 @@ func (t *trainer) status() *api.LearnerStatus {
 		TokensTrained: s.TokensTrained,
 		Reasons:       countsJSON(s.Reasons),
 		Evaluations:   []api.Evaluation{},
+		Alerts:        []api.Alert{},
 		Finished:      t.finished.Load(),
 	}
 	for _, e := range s.Evaluations {
 		shown.Evaluations = append(shown.Evaluations, evaluationJSON(e))
+	}
+	for _, a := range t.training.alerts() {
+		shown.Alerts = append(shown.Alerts, alertJSON(a))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -24,6 +24,7 @@ type trainer struct {
 	cursors   *cursors
 	standings *standings
 	finished  atomic.Bool
+	training  *training
 
 	mu       sync.Mutex
 	accepted uint64                    // rollouts of training bundles; guarded by mu
@@ -47,7 +48,7 @@ func (n *Node) openTrainer(ctx context.Context) (*trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.batch = c.Batch.Groups
+	t.batch, t.training = c.Batch.Groups, n.openTraining(c.MaxLag)
 	t.learner, err = learner.Open(ctx, c)
 	return t, err
 }
@@ -173,12 +174,13 @@ func (o observer) Stepped(s learner.Step) {
 	o.n.events.Publish(api.Event{Type: api.EventStep, Step: &api.StepEvent{
 		Version: s.Version, Final: s.Final,
 		WaitedSeconds: s.Waited.Seconds(), TrainedSeconds: s.Trained.Seconds(),
-		Groups: s.Groups, Learned: s.Learned, Peers: s.Peers,
-		Rollouts: s.Rollouts, RewardMean: s.RewardMean, Solved: s.Solved, Lags: s.Lags, Drops: drops,
-		Tokens: s.Tokens, TrainedTokens: s.TrainedTokens, Loss: s.Loss, Clipped: s.Clipped, KL: s.KL,
+		Groups: s.Groups, Learned: s.Learned, Peers: s.Peers, MostGroups: s.MostGroups,
+		Rollouts: s.Rollouts, RewardMean: s.RewardMean, Solved: s.Solved, AdvantageStd: s.AdvantageStd, Lags: s.Lags, Drops: drops,
+		Tokens: s.Tokens, TrainedTokens: s.TrainedTokens, Loss: s.Loss, Clipped: s.Clipped, EffectiveSamples: s.EffectiveSamples, KL: s.KL,
 		Entropy: s.Entropy, GradientNorm: s.GradientNorm, LearningRate: s.LearningRate, Skipped: s.Skipped,
 		Waiting: s.Waiting, Active: s.Active, Quota: s.Quota, GroupsTrained: s.GroupsTrained,
 	}})
+	o.t.training.stepped(s)
 	if next := o.n.options.Observer; next != nil {
 		next.Stepped(s)
 	}
@@ -191,6 +193,7 @@ func (o observer) Evaluated(e learner.Evaluation) {
 		o.n.log.Info("evaluation", "version", e.Version, "purpose", shown.Purpose, "success", e.Success())
 		o.n.events.Publish(api.Event{Type: api.EventEvaluation, Evaluation: &shown})
 		o.n.presence.hurry() // Nobody needs to measure it again.
+		o.t.training.evaluated(e)
 	}
 	if next := o.n.options.Observer; next != nil {
 		next.Evaluated(e)

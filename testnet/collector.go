@@ -41,6 +41,7 @@ type Collector struct {
 	byPeer      map[string]uint64
 	recent      []arrival
 	evaluations map[uint64]*evaluation
+	alerts      []report.Alert
 	problem     string // the newest
 	problemAt   time.Time
 	// bundles are the accepted evaluation bundles by version.
@@ -112,6 +113,8 @@ func (c *Collector) Add(node string, e api.Event) {
 		c.judged(e.Time, e.Verdict)
 	case e.Step != nil:
 		c.step(e.Time, e.Step)
+	case e.Alert != nil:
+		c.alerted(e.Alert)
 	case e.Problem != nil:
 		c.problem, c.problemAt = e.Problem.Message, e.Time
 	case e.Evaluation != nil:
@@ -151,6 +154,7 @@ func (c *Collector) step(at time.Time, s *api.StepEvent) {
 	step := report.TrainingStep{
 		Version: s.Version, Seconds: at.Sub(c.started).Seconds(),
 		Groups: s.Groups, ZeroVariance: s.Drops[string(learner.ZeroVariance)], Rollouts: s.Rollouts, Tokens: s.Tokens,
+		AdvantageStd: s.AdvantageStd, EffectiveSamples: s.EffectiveSamples,
 		ClipFraction: s.Clipped, Entropy: s.Entropy, KLBehaviour: s.KL, GradNorm: s.GradientNorm,
 		WaitedSeconds: s.WaitedSeconds, TrainedSeconds: s.TrainedSeconds,
 		AcceptedRollouts: c.accepted,
@@ -172,6 +176,22 @@ func (c *Collector) step(at time.Time, s *api.StepEvent) {
 	c.stepped++
 	if c.keep > 0 && len(c.steps) > c.keep {
 		c.steps = slices.Delete(c.steps, 0, len(c.steps)-c.keep)
+	}
+}
+
+// alerted notes that an alert was raised or is over.
+func (c *Collector) alerted(a *api.AlertEvent) {
+	if !a.Over {
+		c.alerts = append(c.alerts, report.Alert{Kind: a.Kind, Since: a.Since, Message: a.Message, Advice: a.Advice})
+	}
+	for i := range c.alerts {
+		if seen := &c.alerts[i]; a.Over && seen.Kind == a.Kind && seen.Over == nil {
+			version := a.Version
+			seen.Over = &version
+		}
+	}
+	if c.keep > 0 && len(c.alerts) > c.keep {
+		c.alerts = slices.Delete(c.alerts, 0, len(c.alerts)-c.keep)
 	}
 }
 
@@ -261,7 +281,7 @@ func (c *Collector) Fill(r *report.Report, now time.Time) {
 	r.RolloutsAccepted, r.RolloutsTrained = c.accepted, c.trained
 	r.RolloutsRefused, r.RolloutsDropped = maps.Clone(c.refused), maps.Clone(c.dropped)
 	r.EventsMissed = c.missed
-	r.TrainingSteps = slices.Clone(c.steps)
+	r.TrainingSteps, r.Alerts = slices.Clone(c.steps), append([]report.Alert{}, c.alerts...)
 	r.Measure(c.Evaluations())
 	for i := range r.Peers {
 		r.Peers[i].Rollouts = c.byPeer[r.Peers[i].ID]

@@ -62,6 +62,31 @@ func TestProblemsAreToldForAMoment(t *testing.T) {
 	}
 }
 
+// An alert stands until it is said to be over; the report tells of both.
+func TestAlertsStandUntilTheyAreOver(t *testing.T) {
+	s := newScript(0)
+	say := func(version uint64, kind string, over bool) {
+		s.say(api.Event{Alert: &api.AlertEvent{Alert: api.Alert{Kind: kind, Since: 3, Message: "m", Advice: "a"}, Over: over, Version: version}})
+	}
+	say(3, "lag_at_bound", false)
+	say(3, "tokens_masked", false)
+	say(9, "lag_at_bound", true)
+	say(12, "lag_at_bound", false)
+	if got := s.Progress(s.at, 1).Alerts; len(got) != 2 || got[0].Kind != "tokens_masked" || got[1].Kind != "lag_at_bound" {
+		t.Errorf("%v stands", got)
+	}
+	over := uint64(9)
+	want := []report.Alert{
+		{Kind: "lag_at_bound", Since: 3, Over: &over, Message: "m", Advice: "a"}, {Kind: "tokens_masked", Since: 3, Message: "m", Advice: "a"},
+		{Kind: "lag_at_bound", Since: 3, Message: "m", Advice: "a"},
+	}
+	var r report.Report
+	s.Fill(&r, s.at)
+	if diff := cmp.Diff(want, r.Alerts); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCollectorCountsRolloutsByFate(t *testing.T) {
 	s := newScript(0.95)
 	s.verdict("a", "train", 0, "accepted")

@@ -183,6 +183,9 @@ func (o *Options) base() (*policy.Snapshot, error) {
 // nodeSettings are the settings of every node, which runs the package, and whose store has room for it besides.
 func (o *Options) nodeSettings() config.Config {
 	s := o.Settings
+	if s.Learner.Metrics == "" {
+		s.Learner.Metrics = o.Dir
+	}
 	if o.Package != nil {
 		s.Store.MaxBlockBytes += config.Size(o.Package.Bytes())
 		// Who runs a testnet on an environment runs the environment.

@@ -29,6 +29,8 @@ type Progress struct {
 	Reward      *float64
 	Evaluations []report.Evaluation
 	Target      float64
+	// Alerts are what goes wrong in training now, the oldest first.
+	Alerts []report.Alert
 	// Problem is what a node told last that failed, if it was a moment ago.
 	Problem string
 }
@@ -52,6 +54,11 @@ func (c *Collector) Progress(now time.Time, peers int) Progress {
 	if window > 0 {
 		p.RolloutsPerSecond /= window
 		p.TokensPerSecond /= window
+	}
+	for _, a := range c.alerts {
+		if a.Over == nil {
+			p.Alerts = append(p.Alerts, a)
+		}
 	}
 	if now.Sub(c.problemAt) < problemWindow {
 		p.Problem = c.problem

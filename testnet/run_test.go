@@ -40,7 +40,7 @@ func TestInterruptedRun(t *testing.T) {
 	if r.Steps < 1 || len(r.Peers) != 3 || r.HeldOut.Start.Tasks != 256 || len(r.Examples) < o.Examples {
 		t.Errorf("%d steps, %d peers, %d tasks measured, %d examples", r.Steps, len(r.Peers), r.HeldOut.Start.Tasks, len(r.Examples))
 	}
-	for _, name := range []string{"report.json", "report.html", "log.txt"} {
+	for _, name := range []string{"report.json", "report.html", "log.txt", "metrics.jsonl"} {
 		if _, err := os.Stat(filepath.Join(o.Dir, name)); err != nil {
 			t.Error(err)
 		}

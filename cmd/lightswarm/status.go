@@ -107,6 +107,9 @@ func statusText(w io.Writer, s *api.Status, now time.Time) {
 		if refused := live.Counts(l.RolloutsRefused); refused != "" {
 			row("refused", "%s", refused)
 		}
+		for _, a := range l.Alerts {
+			row("alert", "since version %d: %s: %s", a.Since, a.Message, a.Advice)
+		}
 		for _, purpose := range purposes(l.Evaluations) {
 			e := newest(l.Evaluations, purpose)
 			row("held-out", "%.3f %s (95%%: %.3f-%.3f), version %d, %d tasks", e.Success, strings.TrimPrefix(purpose, "evaluate-"), e.Low, e.High, e.Version, e.Tasks)

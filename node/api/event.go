@@ -19,6 +19,7 @@ type Event struct {
 	Verdict    *VerdictEvent `json:"verdict,omitempty"`
 	Step       *StepEvent    `json:"step,omitempty"`
 	Evaluation *Evaluation   `json:"evaluation,omitempty"`
+	Alert      *AlertEvent   `json:"alert,omitempty"`
 	Problem    *ProblemEvent `json:"problem,omitempty"`
 }
 
@@ -41,6 +42,8 @@ const (
 	EventStep EventType = "step"
 	// EventEvaluation: the measure of a version is complete.
 	EventEvaluation EventType = "evaluation"
+	// EventAlert: something goes wrong in training, or does no longer.
+	EventAlert EventType = "alert"
 	// EventProblem: something failed that the node goes on without.
 	EventProblem EventType = "problem"
 )
@@ -106,6 +109,10 @@ type StepEvent struct {
 	Rollouts   int     `json:"rollouts"`
 	RewardMean float64 `json:"reward_mean"`
 	Solved     float64 `json:"solved"`
+	// AdvantageStd is the standard deviation of the trained completions' advantages.
+	AdvantageStd float64 `json:"advantage_std"`
+	// MostGroups of Groups came from one peer.
+	MostGroups int `json:"most_groups"`
 	// Lags counts Groups by lag, Drops those that nothing was learned from by reason.
 	Lags  map[uint64]int `json:"lags"`
 	Drops map[string]int `json:"drops"`
@@ -115,8 +122,10 @@ type StepEvent struct {
 	Loss          float64 `json:"loss"`
 	// Clipped is the share of trained tokens whose gradient a bound changed.
 	Clipped float64 `json:"clipped"`
-	KL      float64 `json:"kl"`
-	Entropy float64 `json:"entropy"`
+	// EffectiveSamples is the share of trained tokens that would teach as much if all counted alike.
+	EffectiveSamples float64 `json:"effective_samples"`
+	KL               float64 `json:"kl"`
+	Entropy          float64 `json:"entropy"`
 	// GradientNorm is the largest norm of a minibatch's gradient before clipping.
 	GradientNorm float64 `json:"gradient_norm"`
 	LearningRate float64 `json:"learning_rate"`
@@ -129,6 +138,14 @@ type StepEvent struct {
 	Quota   uint32 `json:"quota"`
 	// GroupsTrained is how many groups the chain has learned from so far.
 	GroupsTrained uint64 `json:"groups_trained"`
+}
+
+// AlertEvent says that a learner's alert was raised, or that it is over.
+type AlertEvent struct {
+	Alert
+	Over bool `json:"over"`
+	// Version is the version with which it changed.
+	Version uint64 `json:"version"`
 }
 
 // ProblemEvent is a failure that the node goes on without.

@@ -128,8 +128,20 @@ type LearnerStatus struct {
 	RolloutsAccepted uint64            `json:"rollouts_accepted"`
 	RolloutsRefused  map[string]uint64 `json:"rollouts_refused"`
 	Evaluations      []Evaluation      `json:"evaluations"`
+	// Alerts are those that stand, the oldest first.
+	Alerts []Alert `json:"alerts"`
 	// Finished says that the last version is out and its evaluation is complete or given up.
 	Finished bool `json:"finished"`
+}
+
+// Alert says that something goes wrong in a learner's training. Package learner/watch defines the kinds.
+type Alert struct {
+	Kind string `json:"kind"`
+	// Since is the version with which it was raised.
+	Since uint64 `json:"since"`
+	// Message says what was seen then, Advice what to do about it.
+	Message string `json:"message"`
+	Advice  string `json:"advice"`
 }
 
 // Evaluation is one version measured on held-out tasks.

@@ -158,6 +158,9 @@ type Learner struct {
 	// Workers is how many goroutines train; 0 means one a processor. It never changes a result.
 	Workers int
 
+	// Metrics is the folder that figures of each step are written to, for programs and for TensorBoard; empty for none.
+	Metrics string
+
 	// The settings below bound what the learner takes in, and with it its memory and disk.
 
 	// Queue is how many announcements wait until their bundles are fetched; one more makes the oldest of the peer with

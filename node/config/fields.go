@@ -51,6 +51,7 @@ func (c *Config) fields() []field {
 		{"learner.evaluate_every", "measure each version that is a multiple of this; 0 is the first and last alone", intValue(&c.Learner.EvaluateEvery)},
 		{"learner.final_patience", "how long to wait for another result of the last version's evaluation", durationValue(&c.Learner.FinalPatience)},
 		{"learner.workers", "goroutines that train; 0 is one a processor", intValue(&c.Learner.Workers)},
+		{"learner.metrics", "folder for figures of each step: metrics.jsonl, and event files for TensorBoard; empty for none", textValue(&c.Learner.Metrics)},
 		{"learner.queue", "announcements that wait until their bundles are fetched", intValue(&c.Learner.Queue)},
 		{"learner.waiting", "groups that wait to be trained on before no more are fetched; 0 is four steps' worth, at least 256", intValue(&c.Learner.Waiting)},
 		{"learner.peer_pending", "bundles of one peer on their way or waiting", intValue(&c.Learner.PeerPending)},

@@ -60,6 +60,9 @@ type Report struct {
 	// too low.
 	EventsMissed uint64 `json:"events_missed"`
 
+	// Alerts are what the learner said goes wrong in training, in the order in which they were raised.
+	Alerts []Alert `json:"alerts"`
+
 	Evaluations   []Evaluation   `json:"evaluations"`
 	TrainingSteps []TrainingStep `json:"training_steps"`
 	Examples      []Example      `json:"examples"`
@@ -113,6 +116,10 @@ type TrainingStep struct {
 	Tokens int `json:"tokens"`
 	// Reward is the mean return of the consumed rollouts, absent if there were none.
 	Reward *float64 `json:"reward,omitempty"`
+	// AdvantageStd is the standard deviation of the trained completions' advantages. EffectiveSamples is the share of trained
+	// tokens that would teach as much if all counted alike.
+	AdvantageStd     float64 `json:"advantage_std"`
+	EffectiveSamples float64 `json:"effective_samples"`
 	// ClipFraction is the share of trained tokens whose gradient the loss clipped to nothing.
 	ClipFraction float64 `json:"clip_fraction"`
 	Entropy      float64 `json:"entropy"`
@@ -126,6 +133,17 @@ type TrainingStep struct {
 	TrainedSeconds float64 `json:"trained_seconds"`
 	// AcceptedRollouts is the running total of admitted rollouts when the step ended.
 	AcceptedRollouts uint64 `json:"accepted_rollouts"`
+}
+
+// Alert is something that went wrong in training. Package learner/watch defines the kinds.
+type Alert struct {
+	Kind string `json:"kind"`
+	// Since is the version with which it was raised, Over the one with which it ended; nil if it stood at the end.
+	Since uint64  `json:"since"`
+	Over  *uint64 `json:"over,omitempty"`
+	// Message says what was seen, Advice what to do about it.
+	Message string `json:"message"`
+	Advice  string `json:"advice"`
 }
 
 // Example is one held-out task as a policy version solved it, readable by a person.

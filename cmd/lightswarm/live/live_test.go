@@ -101,6 +101,21 @@ func TestProblemsAreShown(t *testing.T) {
 	}
 }
 
+// What goes wrong in training is told with what to do, on a small screen and in the line of a log.
+func TestAlertsAreShown(t *testing.T) {
+	s := state()
+	s.Alerts = []report.Alert{{Kind: "old", Message: "an older one"}, {Kind: "lag_at_bound", Since: 7, Message: "groups are old", Advice: "let a step take more"}}
+	out := Render(s, 60, 24)
+	for _, want := range []string{"since version 7 groups are old", "let a step take more"} {
+		if !strings.Contains(out, want) || !strings.Contains(Line(s), want) {
+			t.Errorf("%q is missing:\n%s\n%s", want, out, Line(s))
+		}
+	}
+	if n := strings.Count(out, "\n"); n > 24 {
+		t.Errorf("%d lines", n)
+	}
+}
+
 // The join command is on a screen of 80 by 24, whole, and a shell reads what is copied from there.
 func TestRenderShowsTheJoinCommand(t *testing.T) {
 	s := state()

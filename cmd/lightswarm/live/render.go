@@ -36,6 +36,9 @@ func Render(s State, width, height int) string {
 		counts = append(counts, strings.Split("refused "+r, ", ")...)
 	}
 	foot := append([]string{""}, fields(width, counts...)...)
+	if n := len(s.Alerts); n > 0 { // There is room for the newest; status has them all.
+		foot = append(foot, problem(alert(s.Alerts[n-1]), width)...)
+	}
 	foot = append(foot, problem(s.Problem, width)...)
 	foot = append(foot, continued(s.Join, width)...)
 	room := height - len(head) - len(foot)

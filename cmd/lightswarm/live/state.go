@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lightswarm/lightswarm/testnet"
+	"github.com/lightswarm/lightswarm/testnet/report"
 )
 
 // State is what a person wants to know of a running network or node.
@@ -37,10 +38,18 @@ func Line(s State) string {
 	if s.Phase != "" {
 		b.WriteString("  " + s.Phase)
 	}
+	for _, a := range s.Alerts {
+		b.WriteString("  " + alert(a))
+	}
 	if s.Problem != "" {
 		b.WriteString("  problem: " + s.Problem)
 	}
 	return b.String()
+}
+
+// alert says what goes wrong in training, and what to do.
+func alert(a report.Alert) string {
+	return fmt.Sprintf("since version %d %s: %s", a.Since, a.Message, a.Advice)
 }
 
 // reward is the newest step's, to some decimals, or a dash where there is none.
