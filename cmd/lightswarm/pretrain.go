@@ -64,10 +64,11 @@ With --agent the policy is for that program, which has prompts, tools and roles 
 environment says what an ideal model answers to each of its calls, and the policy learns to answer so, from the very
 prompts that rollouts have. The program then plays the held-out tasks too. See docs/environments.md.
 
-The result follows from the environment, the agent, the size, the limits and the seed, to the bit, on every machine, if the
-agent always does the same. For calc, the built-in agent, size small and seed 1 it is the built-in policy, and takes about
-four minutes of one processor. If the policy has not learnt enough after ten rounds of training (four for the built-in
-policy's recipe), the exit code is 1 and nothing is written.`,
+The result follows from the environment, the agent, the size, the limits, the rounds and the seed, to the bit, on every
+machine, if the agent always does the same. For calc, the built-in agent, size small and seed 1 it is the built-in policy, and
+takes about four minutes of one processor. If the policy has not learnt enough after ten rounds of training (four for the built-in
+policy's recipe), the exit code is 1 and nothing is written. A policy that has just learnt enough still gets things wrong,
+which limits how much reinforcement learning can gain: --rounds goes on for longer.`,
 		Example: `  lightswarm policy pretrain --seed 2 --out ./policy2
   lightswarm policy pretrain --env ./letters --out ./letters-policy
   lightswarm policy pretrain --env letters-0.1.0.lsenv --size mid --max-calls 8 --out ./letters-policy
@@ -149,6 +150,7 @@ policy's recipe), the exit code is 1 and nothing is written.`,
 	f.Uint32Var(&rules.MaxCalls, "max-calls", rules.MaxCalls, "calls of one rollout, as in network create and testnet")
 	f.Uint32Var(&rules.MaxCompletionTokens, "max-completion-tokens", rules.MaxCompletionTokens, "tokens of one completion, as in network create and testnet")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the fresh weights and the demonstrations")
+	f.IntVar(&o.Rounds, "rounds", 0, "rounds of training that are made at least; 0 is as few as it takes until the policy has learnt enough")
 	f.StringVar(&out, "out", "", "folder for the policy; it must not exist, or be empty")
 	f.IntVar(&o.Workers, "workers", runtime.GOMAXPROCS(0), "goroutines that train; changes no result")
 	f.StringSliceVar(&o.Roles, "roles", nil, "agents whose calls are learnt (default all)")
@@ -193,6 +195,8 @@ func explainPretrain(err error, size warmstart.Size) error {
 	switch {
 	case errors.Is(err, warmstart.ErrRole):
 		return usage(fmt.Errorf("--roles: %w", err))
+	case errors.Is(err, warmstart.ErrRounds):
+		return usage(fmt.Errorf("--rounds: %w", err))
 	case errors.Is(err, warmstart.ErrTooManyCalls):
 		return fmt.Errorf("%w. Allow more with --max-calls, here and where the network is founded", err)
 	case errors.Is(err, warmstart.ErrSlow):

@@ -35,8 +35,9 @@ type Options struct {
 	TokenizerTexts int
 	// BatchSize is how many demonstrations a step learns from; more if all that these show is untaught.
 	BatchSize int
-	// RoundSteps is the number of steps of a round; MaxRounds how many rounds may be needed.
-	RoundSteps, MaxRounds int
+	// RoundSteps is the number of steps of a round. MinRounds are made even if the gate would let the policy through
+	// earlier, then as many as that needs, and MaxRounds at most.
+	RoundSteps, MinRounds, MaxRounds int
 	// LearningRate is reached after a warm-up of Warmup steps at the start of a round, and falls linearly to a
 	// twentieth by its end.
 	LearningRate float64

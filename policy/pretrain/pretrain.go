@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Options, progress func(Progress)) (*policy.Snaps
 		}
 		measured := r.report
 		progress(Progress{Round: r.report.Rounds, Step: r.report.Steps, Loss: r.report.Loss, Measured: &measured})
-		if err = o.Gate.check(r.report); err == nil {
+		if err = o.Gate.check(r.report); err == nil && r.report.Rounds >= min(o.MinRounds, o.MaxRounds) {
 			return snapshot, r.report, nil
 		} else if r.report.Rounds == o.MaxRounds {
 			return nil, r.report, err

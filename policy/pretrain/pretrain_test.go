@@ -179,6 +179,17 @@ func TestRunReportsWhatIsMissing(t *testing.T) {
 	}
 }
 
+// Rounds that are wanted are made, though the policy could do enough before; more than may be made are not.
+func TestRunMakesTheRoundsThatAreWanted(t *testing.T) {
+	for wanted, want := range map[int]int{0: 1, 1: 1, 3: 3, 9: 4} {
+		o := options()
+		o.Gate, o.RoundSteps, o.MinRounds, o.MaxRounds = Gate{MaxSampled: 1, MaxGreedy: 1}, 2, wanted, 4
+		if s, report, err := Run(t.Context(), o, nil); err != nil || s == nil || report.Rounds != want {
+			t.Errorf("of %d wanted rounds: %+v, %v", wanted, report, err)
+		}
+	}
+}
+
 func TestRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -57,6 +57,9 @@ type Options struct {
 	Seed uint64
 	// Size is Small if it is empty.
 	Size Size
+	// Rounds is how many rounds of training are made at least, and at most those that the size allows: a policy that just
+	// passes still gets things wrong that it knows. 0 means as few as it takes.
+	Rounds int
 	// Rules are what rollouts will be limited to and how they sample; nil means Rules. Only MaxCalls, MaxCompletionTokens
 	// and Sampling matter.
 	Rules *wire.RolloutRules
@@ -123,8 +126,15 @@ func Recipe(ctx context.Context, o Options) (pretrain.Options, error) {
 	if err := shape(&r, o.Size); err != nil {
 		return pretrain.Options{}, err
 	}
-	if _, ok := o.Environment.(calc.Environment); ok && o.Size != Mid && o.Agent == nil {
+	_, ok := o.Environment.(calc.Environment)
+	builtin := ok && o.Size != Mid && o.Agent == nil
+	if builtin {
 		base(&r)
+	}
+	if r.MinRounds = o.Rounds; o.Rounds < 0 || o.Rounds > r.MaxRounds {
+		return pretrain.Options{}, fmt.Errorf("%w: %d, it must be 0 to %d", ErrRounds, o.Rounds, r.MaxRounds)
+	}
+	if builtin {
 		r.Demonstrations, r.Right = shown.all(ctx), right.all(ctx)
 		return r, nil
 	}
@@ -168,6 +178,9 @@ func base(r *pretrain.Options) {
 	r.BatchSize, r.RoundSteps, r.MaxRounds = 64, 1400, 4
 	r.LearningRate = 1.5e-3
 }
+
+// ErrRounds says that Options.Rounds is no number of rounds that can be made.
+var ErrRounds = errors.New("rounds of training")
 
 // ErrRole says that Options.Roles has one that is no agent of the environment.
 var ErrRole = errors.New("the environment has no agent")
