@@ -72,7 +72,7 @@ func (s *Step) show(rules *Rules, groups []group, p plan) {
 			m.rows[i].completions(func(tokens int, advantage float64) {
 				s.TrainedLengths.Add(tokens)
 				calls++
-				sum += float64(advantage)
+				sum += advantage
 				squares += float64(advantage * advantage)
 			})
 		}

@@ -65,10 +65,10 @@ environment says what an ideal model answers to each of its calls, and the polic
 prompts that rollouts have. The program then plays the held-out tasks too. See docs/environments.md.
 
 The result follows from the environment, the agent, the size, the limits, the rounds and the seed, to the bit, on every
-machine, if the agent always does the same. For calc, the built-in agent, size small and seed 1 it is the built-in policy, and
-takes about four minutes of one processor. If the policy has not learnt enough after ten rounds of training (four for the built-in
-policy's recipe), the exit code is 1 and nothing is written. A policy that has just learnt enough still gets things wrong,
-which limits how much reinforcement learning can gain: --rounds goes on for longer.`,
+machine, if the agent always does the same. For calc, the built-in agent, size small and seed 1 it is the built-in policy,
+and takes about four minutes of one processor. If the policy has not learnt enough after ten rounds of training (four for
+the built-in policy's recipe), the exit code is 1 and nothing is written. A policy that has just learnt enough may still get
+much wrong on tasks that it has not seen: --rounds goes on for longer.`,
 		Example: `  lightswarm policy pretrain --seed 2 --out ./policy2
   lightswarm policy pretrain --env ./letters --out ./letters-policy
   lightswarm policy pretrain --env letters-0.1.0.lsenv --size mid --max-calls 8 --out ./letters-policy
