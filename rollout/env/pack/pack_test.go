@@ -428,17 +428,19 @@ func FuzzSource(f *testing.F) {
 	})
 }
 
-// The example's part of the protocol is the template's: what is mended in one is mended in both.
-func TestTheExampleSpeaksTheTemplatesProtocol(t *testing.T) {
+// The examples' part of the protocol is the template's: what is mended in one is mended in all.
+func TestTheExamplesSpeakTheTemplatesProtocol(t *testing.T) {
 	template, err := os.ReadFile("template/exec/protocol.py")
 	if err != nil {
 		t.Fatal(err)
 	}
-	example, err := os.ReadFile("../../../examples/text-to-sql/protocol.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(template) != string(example) {
-		t.Error("examples/text-to-sql/protocol.py differs from template/exec/protocol.py")
+	for _, name := range []string{"text-to-sql", "retrieval-qa"} {
+		example, err := os.ReadFile("../../../examples/" + name + "/protocol.py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(template) != string(example) {
+			t.Errorf("examples/%s/protocol.py differs from template/exec/protocol.py", name)
+		}
 	}
 }
