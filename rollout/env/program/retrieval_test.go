@@ -4,8 +4,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/pack"
 	"github.com/lightswarm/lightswarm/rollout/env/program"
@@ -55,6 +57,21 @@ func TestRetrievalQA(t *testing.T) {
 		if err != nil || score.Reward != 0.1 || score.Components["f1"] != 0 || score.Components["format"] != 1 {
 			t.Errorf("task %d: %q gets %+v, %v", task, hasty, score, err)
 		}
+	}
+}
+
+// The policy beside the example is the one that its README tells of.
+func TestRetrievalQAPolicy(t *testing.T) {
+	s, err := policy.ReadDir(filepath.Join(retrieval, "policy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(retrieval, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), s.Digest().String()) {
+		t.Errorf("the README does not name the policy's digest, %s", s.Digest())
 	}
 }
 
