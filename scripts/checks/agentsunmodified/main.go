@@ -20,15 +20,19 @@ import (
 	"time"
 )
 
-// calculator is where the programs are that solve the problems of the built-in environment, and textToSQL is an environment
+// calculator is where the programs are that solve the problems of the built-in environment. The others are environments, each
 // with its program and the first policy for it.
 const (
-	calculator = "examples/calculator"
-	textToSQL  = "examples/text-to-sql"
+	calculator  = "examples/calculator"
+	textToSQL   = "examples/text-to-sql"
+	retrievalQA = "examples/retrieval-qa"
 )
 
 // openaiChat is what OpenAI's library imports with the first call by Chat Completions, and what that imports.
 var openaiChat = []string{"openai.resources.chat.completions.completions", "httpcore2"}
+
+// openaiAgents is what the Agents SDK imports, with the first call too.
+var openaiAgents = []string{"agents", "openai.resources.responses.responses", "httpcore2", "anyio._backends._asyncio"}
 
 // program is an agent and the network that trains with it.
 type program struct {
@@ -45,7 +49,7 @@ var programs = []program{
 	{calculator, "from_scratch.wasm", "none (Go, WebAssembly)", "Chat Completions", nil, nil, oneRole},
 	{calculator, "openai_sdk.py", "openai (Python)", "Chat Completions", openaiChat, nil, oneRole},
 	{calculator, "langchain_agent.py", "LangChain and LangGraph", "Chat Completions", append([]string{"langchain.agents", "langchain_openai"}, openaiChat...), nil, oneRole},
-	{calculator, "openai_agents.py", "OpenAI Agents SDK", "Responses", []string{"agents", "openai.resources.responses.responses", "httpcore2", "anyio._backends._asyncio"}, nil, oneRole},
+	{calculator, "openai_agents.py", "OpenAI Agents SDK", "Responses", openaiAgents, nil, oneRole},
 	{calculator, "autogen_agent.py", "AutoGen", "Chat Completions", append([]string{"autogen_agentchat.agents", "autogen_ext.models.openai", "anyio._backends._asyncio"}, openaiChat...), nil, oneRole},
 	{calculator, "openai_sdk.mjs", "openai (JavaScript)", "Chat Completions", []string{"openai"}, nil, oneRole},
 	{calculator, "langchain_agent.mjs", "LangChain (JavaScript)", "Chat Completions", []string{"langchain", "@langchain/openai", "zod"}, nil, oneRole},
@@ -54,6 +58,10 @@ var programs = []program{
 		textToSQL, "langgraph_agent.py", "LangGraph, three roles", "Chat Completions",
 		append([]string{"langgraph.graph", "langchain_openai", "langchain_core.tracers.stdout", "sqlite3"}, openaiChat...),
 		[]string{"--env", textToSQL, "--policy", filepath.Join(textToSQL, "policy")}, twoRoles,
+	},
+	{
+		retrievalQA, "agent.py", "OpenAI Agents SDK, searching", "Responses", openaiAgents,
+		[]string{"--env", retrievalQA, "--policy", filepath.Join(retrievalQA, "policy")}, searches,
 	},
 }
 
@@ -72,6 +80,8 @@ var (
 	oneRole = training{6, "4e-4"}
 	// twoRoles takes more.
 	twoRoles = training{16, "7e-4"}
+	// searches has questions of which each takes two or three searches.
+	searches = training{8, "4e-4"}
 )
 
 const (
