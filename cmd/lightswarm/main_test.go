@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,6 +22,13 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache := t.TempDir()
+	t.Cleanup(func() {
+		// What two versions of the engine compiled was compiled twice, once under the race detector: it takes minutes.
+		engines, err := filepath.Glob(filepath.Join(cache, "lightswarm", "modules", "*"))
+		if err != nil || len(engines) > 1 {
+			t.Errorf("modules compiled by %q, %v: see package wasmtest", engines, err)
+		}
+	})
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -28,6 +36,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_DATA_HOME", e.WorkDir)
 			e.Setenv("XDG_CACHE_HOME", cache)
+			// A process need not wait a second at its end for what the race detector may still find.
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Setenv("GOCACHE", strings.TrimSpace(string(goCache)))
 			e.Setenv("LIGHTSWARM_P2P_LISTEN", "/ip4/127.0.0.1/tcp/0")
 			e.Setenv("LIGHTSWARM_P2P_MDNS", "false")

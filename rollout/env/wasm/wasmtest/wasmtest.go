@@ -7,14 +7,28 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"runtime/debug"
 )
 
-// version makes the engine call itself what it calls itself in a test, where it does not know its version: it uses nothing
-// that another version compiled.
-const version = "-ldflags=-X github.com/tetratelabs/wazero/internal/version.version=dev"
+// engine is the module path of the engine that compiles.
+const engine = "github.com/tetratelabs/wazero"
+
+// engineVersion is what the engine calls itself in this process: it uses nothing that another version compiled. Only some
+// test binaries, those of commands among them, know the versions of what they are built from.
+func engineVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dependency := range info.Deps {
+			if dependency.Path == engine {
+				return dependency.Version
+			}
+		}
+	}
+	return "dev"
+}
 
 // Compile compiles a module into a folder that is then a driver's Options.Cache. It needs the go command.
 func Compile(ctx context.Context, cache string, module []byte) error {
+	version := "-ldflags=-X " + engine + "/internal/version.version=" + engineVersion()
 	compile := exec.CommandContext(ctx, "go", "run", version, "github.com/lightswarm/lightswarm/rollout/env/wasm/wasmtest/compile", cache)
 	compile.Stdin = bytes.NewReader(module)
 	if said, err := compile.CombinedOutput(); err != nil {
