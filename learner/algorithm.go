@@ -14,8 +14,8 @@ type Algorithm struct {
 	Credit credit.Assigner
 	// Advantage compares the rollouts of a group.
 	Advantage advantage.Estimator
-	// Loss bounds what one token may do.
-	Loss loss.Token
+	// Loss bounds what a token, or a row of them, may do.
+	Loss loss.Function
 	// Normaliser weighs tokens against one another.
 	Normaliser loss.Normaliser
 	// Minibatches is how many optimiser updates a step makes, each on its part of the groups; at least 1.

@@ -36,13 +36,14 @@ func (s *tokenStats) add(o tokenStats) {
 
 // tokenLoss fills gradient with the derivatives of a row's weighted loss. unchanged says that the weights are still
 // those of the release that tokens of lag 0 were sampled from.
-func tokenLoss(t loss.Token, r *trainRow, logProbs, entropies, gradient []float32, unchanged bool) tokenStats {
+func tokenLoss(f loss.Function, r *trainRow, logProbs, entropies, gradient []float32, unchanged bool) tokenStats {
 	s := tokenStats{rows: 1, tokens: len(r.Tokens), trained: len(r.Positions)}
+	tokens := make([]loss.Token, len(r.Positions))
+	f.Apply(loss.Row{New: widened(logProbs), Old: widened(r.LogProbs), Advantages: r.Advantages, Lag: r.lag}, tokens)
 	for i, recorded := range r.LogProbs {
-		l, g, clipped := t.Loss(float64(logProbs[i]), float64(recorded), r.Advantages[i])
-		gradient[i] = float32(r.weight * g)
-		s.loss += float64(r.weight * l)
-		if clipped {
+		gradient[i] = float32(r.weight * tokens[i].Gradient)
+		s.loss += float64(r.weight * tokens[i].Loss)
+		if tokens[i].Bounded {
 			s.clipped++
 		}
 		ratio := loss.Ratio(float64(logProbs[i]), float64(recorded))
@@ -57,6 +58,15 @@ func tokenLoss(t loss.Token, r *trainRow, logProbs, entropies, gradient []float3
 		}
 	}
 	return s
+}
+
+// widened returns values in double precision.
+func widened(values []float32) []float64 {
+	wide := make([]float64, len(values))
+	for i, v := range values {
+		wide[i] = float64(v)
+	}
+	return wide
 }
 
 // update trains on the minibatches in turn. It returns what the tokens showed, the largest gradient norm, how many

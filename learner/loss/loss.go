@@ -1,99 +1,96 @@
-// Package loss holds token-level policy-gradient losses that stay safe when the data is off-policy.
+// Package loss holds policy-gradient losses that stay safe when the data is off-policy.
 //
-// A loss compares the log-probability of a token under the policy being trained, logNew, with the one that the
-// behaviour policy recorded when it sampled the token, logOld. With w = exp(logNew - logOld) the importance ratio and A
-// the advantage, the plain off-policy objective is E[w A]; the losses differ in how they bound w. At w = 1, which is
-// exact for a group sampled by the very weights being trained, all of them have the gradient -A.
+// A loss compares the log-probability of a token under the policy being trained, th, with the one that the behaviour
+// policy, mu, recorded when it sampled the token. With w = th/mu the importance ratio and A the advantage, the plain
+// off-policy loss is -w A; the losses differ in how they bound w, and in whether they look at single tokens or at a row
+// as a whole. At w = 1, which is exact for a group sampled by the very weights being trained, all of them have the
+// gradient -A; only a penalty of kind K1 adds to it there.
+//
+// One file is one family: ppo.go, reinforce.go, dppo.go, decoupled.go, sequence.go, m2po.go; mask.go and kl.go have what
+// is put around a loss, table.go the names by which settings choose one, normalise.go how tokens are weighed.
+//
+// In formulas sg(x) is x through which no gradient passes. A loss whose weight is stopped is written with th/sg(th),
+// which is 1 and has the gradient of ln th, in place of ln th: the gradient is the same, and the value reported is
+// minus the weight times the advantage for each of them.
 //
 // Everything here is pure, and computed with rounding made explicit, so that all machines compute the same bits.
 package loss
 
 import "github.com/lightswarm/lightswarm/policy/kernel"
 
-// Token is the loss of one token. Implementations are values without state.
-type Token interface {
-	// Loss returns the loss, its derivative by logNew, and whether a bound changed that derivative. Arguments are
-	// finite; log-probabilities are at most 0.
-	Loss(logNew, logOld, advantage float64) (loss, gradient float64, clipped bool)
+// Function is a loss over the trained tokens of one row. Implementations are values without state.
+type Function interface {
+	// Apply writes what the row's tokens contribute to out, which has as many elements as the row has tokens. It keeps
+	// nothing and changes nothing else.
+	Apply(r Row, out []Token)
 }
 
-// maxLogRatio bounds |logNew - logOld| inside the exponential, so that a ratio is always finite. No bound below lets a
-// ratio near exp(20) through.
+// Row is the trained tokens of one sequence, in its order; the slices run parallel. A sequence may hold several
+// completions of a rollout, so advantages may differ within it.
+type Row struct {
+	// New are the log-probs under the policy being trained, Old those that the behaviour policy recorded: finite, at
+	// most 0.
+	New, Old []float64
+	// Advantages are finite.
+	Advantages []float64
+	// Lag is how many versions older than the newest release the behaviour policy is.
+	Lag uint64
+
+	// held stands for New where a formula says sg; nil is New itself. A test that moves New alone, and holds this, sees
+	// the derivative that the formula has.
+	held []float64
+}
+
+// Token is what a token contributes.
+type Token struct {
+	// Loss is its share: the row's loss is the sum over its tokens.
+	Loss float64
+	// Gradient is the derivative of the row's loss by the token's new log-prob.
+	Gradient float64
+	// Bounded says that a bound changed that derivative.
+	Bounded bool
+}
+
+// maxLogRatio bounds |ln w|, so that a ratio is always finite. No bound of a loss lets a ratio near exp(20) through.
 const maxLogRatio = 20
 
-// Ratio returns the importance ratio exp(logNew - logOld); it is exactly 1 for equal arguments.
-func Ratio(logNew, logOld float64) float64 {
-	return kernel.Exp64(max(-maxLogRatio, min(maxLogRatio, logNew-logOld)))
+// Ratio returns the importance ratio exp(logNew - logOld), within exp(-20) and exp(20); it is exactly 1 for equal
+// arguments.
+func Ratio(logNew, logOld float64) float64 { return kernel.Exp64(bound(logNew - logOld)) }
+
+// bound brings the logarithm of a ratio within the limits.
+func bound(logRatio float64) float64 { return max(-maxLogRatio, min(maxLogRatio, logRatio)) }
+
+// sample is one token of a row, as a loss of single tokens sees it.
+type sample struct{ new, held, old, advantage float64 }
+
+// sample returns token i.
+func (r Row) sample(i int) sample {
+	s := sample{new: r.New[i], held: r.New[i], old: r.Old[i], advantage: r.Advantages[i]}
+	if r.held != nil {
+		s.held = r.held[i]
+	}
+	return s
 }
 
-// PPO is the clipped surrogate -min(w A, clip(w, 1-Low, 1+High) A) of Schulman et al. 2017, arXiv 1707.06347, with
-// DAPO's separate upper bound ("clip-higher", Yu et al. 2025, arXiv 2503.14476: 0.2 and 0.28). A token with a negative
-// advantage whose ratio has grown keeps an unbounded gradient: see TwoSided.
-type PPO struct{ Low, High float64 }
-
-// Loss implements Token.
-func (p PPO) Loss(logNew, logOld, advantage float64) (float64, float64, bool) {
-	w := Ratio(logNew, logOld)
-	if advantage > 0 && w > 1+p.High {
-		return -float64((1 + p.High) * advantage), 0, true
+// each applies a loss of single tokens to all of a row.
+func (r Row) each(out []Token, token func(sample) Token) {
+	for i := range out {
+		out[i] = token(r.sample(i))
 	}
-	if advantage < 0 && w < 1-p.Low {
-		return -float64((1 - p.Low) * advantage), 0, true
-	}
-	wa := float64(w * advantage)
-	return -wa, -wa, false
 }
 
-// TwoSided is -min(min(w, Cap) A, clip(w, 1-Low, 1+High) A): PPO that also gives up a token of negative advantage
-// whose ratio exceeds Cap, which is above 1+High. INTELLECT-2, arXiv 2505.07291: Cap 4.
-type TwoSided struct{ Low, High, Cap float64 }
+// ratio is w.
+func (s sample) ratio() float64 { return Ratio(s.new, s.old) }
 
-// Loss implements Token.
-func (p TwoSided) Loss(logNew, logOld, advantage float64) (float64, float64, bool) {
-	if advantage < 0 && Ratio(logNew, logOld) > p.Cap {
-		return -float64(p.Cap * advantage), 0, true
-	}
-	return PPO{p.Low, p.High}.Loss(logNew, logOld, advantage)
+// heldRatio is sg(w).
+func (s sample) heldRatio() float64 { return Ratio(s.held, s.old) }
+
+// one is th/sg(th): 1, with the gradient of ln th.
+func (s sample) one() float64 { return kernel.Exp64(s.new - s.held) }
+
+// weighted is the policy gradient with a stopped weight: -sg(weight) A th/sg(th).
+func (s sample) weighted(weight float64, bounded bool) Token {
+	l := -float64(float64(weight*s.advantage) * s.one())
+	return Token{l, l, bounded}
 }
-
-// TIS weighs the policy gradient with the truncated ratio: its gradient is -min(w, Cap) A. IMPALA's truncation
-// (Espeholt et al. 2018, arXiv 1802.01561), used for language models as AIPO (Wu et al. 2025, arXiv 2505.24034) with
-// Cap between 2 and 10. The loss reported is the continuous function that has this gradient.
-type TIS struct{ Cap float64 }
-
-// Loss implements Token.
-func (p TIS) Loss(logNew, logOld, advantage float64) (float64, float64, bool) {
-	w := Ratio(logNew, logOld)
-	if w > p.Cap {
-		beyond := logNew - logOld - kernel.Log(p.Cap)
-		return -float64(float64(p.Cap*advantage) * (1 + beyond)), -float64(p.Cap * advantage), true
-	}
-	wa := float64(w * advantage)
-	return -wa, -wa, false
-}
-
-// DPPO masks by the difference of probabilities instead of their ratio, and adds a pull towards the behaviour policy:
-// -keep min(w, Cap) A + KL (ln w)^2, where keep is 0 for a token whose probability has already moved by more than
-// Threshold in the direction of its advantage, else 1, and the capped weight is as in TIS. The mask is that of DPPO-TV
-// (arXiv 2602.04879: Threshold 0.2, KL 1e-3): it does not punish rare tokens, whose ratios are noisy while their
-// probabilities hardly move. The cap, 4, bounds what a wrong or a lying logOld can do; so does a bound of 20 on |ln w|,
-// beyond which nothing pulls: no sound token is that far off.
-type DPPO struct{ Threshold, Cap, KL float64 }
-
-// Loss implements Token.
-func (p DPPO) Loss(logNew, logOld, advantage float64) (float64, float64, bool) {
-	d := max(-maxLogRatio, min(maxLogRatio, logNew-logOld))
-	pull, pullGradient := float64(p.KL*float64(d*d)), float64(float64(2*p.KL)*d)
-	if d == -maxLogRatio || d == maxLogRatio {
-		pullGradient = 0
-	}
-	moved := kernel.Exp64(logNew) - kernel.Exp64(logOld)
-	if (advantage > 0 && moved > p.Threshold) || (advantage < 0 && moved < -p.Threshold) {
-		return pull, pullGradient, true
-	}
-	l, g, clipped := TIS{p.Cap}.Loss(logNew, logOld, advantage)
-	return l + pull, g + pullGradient, clipped
-}
-
-// Default is the loss that a learner uses unless it is told otherwise.
-var Default Token = DPPO{Threshold: 0.2, Cap: 4, KL: 1e-3}

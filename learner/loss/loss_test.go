@@ -2,6 +2,8 @@ package loss_test
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -9,102 +11,186 @@ import (
 	"github.com/lightswarm/lightswarm/learner/loss"
 )
 
-var tokens = map[string]loss.Token{
-	"PPO":      loss.PPO{Low: 0.2, High: 0.28},
-	"TwoSided": loss.TwoSided{Low: 0.2, High: 0.28, Cap: 4},
-	"TIS":      loss.TIS{Cap: 2},
-	"DPPO":     loss.DPPO{Threshold: 0.2, Cap: 4, KL: 1e-3},
+// functions are all losses, and each of what is put around them.
+var functions = map[string]loss.Function{
+	"reinforce":     loss.Reinforce{},
+	"tis":           loss.TIS{Cap: 2},
+	"cispo":         loss.CISPO{Low: 1, High: 0.28},
+	"masked-is":     loss.MaskedIS{Low: 0.5, High: 5},
+	"ppo":           loss.PPO{Low: 0.2, High: 0.28},
+	"ppo-two-sided": loss.TwoSided{Low: 0.2, High: 0.28, Cap: 4},
+	"dppo":          loss.DPPO{Threshold: 0.2, Cap: 4, KL: 1e-3},
+	"decoupled":     loss.Decoupled{Low: 0.2, High: 0.28, Cap: 5},
+	"gspo":          loss.GSPO{Low: 3e-4, High: 4e-4},
+	"sequence-tis":  loss.SequenceTIS{Cap: 5},
+	"m2po":          loss.M2PO{Tau: 0.04},
+	"geometric":     loss.Masked{Loss: loss.TIS{Cap: 2}, Mask: loss.GeometricMean{Low: 0.99, High: 1.01}},
+	"veto":          loss.Masked{Loss: loss.TIS{Cap: 2}, Mask: loss.Veto{Low: 0.5, High: 2}},
+	"k1":            loss.Penalty{Loss: loss.TIS{Cap: 2}, Estimator: loss.K1, Weight: 0.1},
+	"k2":            loss.Penalty{Loss: loss.TIS{Cap: 2}, Estimator: loss.K2, Weight: 0.1},
+	"k3":            loss.Penalty{Loss: loss.TIS{Cap: 2}, Estimator: loss.K3, Weight: 0.1},
 }
 
-func TestFormulas(t *testing.T) {
-	at := func(p float64) float64 { return math.Log(p) }
-	tests := []struct {
-		name        string
-		token       string
-		new, old, a float64
-		loss, grad  float64
-		clipped     bool
-	}{
-		{"inside the clip", "PPO", at(0.55), at(0.5), 2, -2.2, -2.2, false},
-		{"grown enough", "PPO", at(0.8), at(0.5), 2, -2.56, 0, true},
-		{"clip-higher lets 1.25 through", "PPO", at(0.5), at(0.4), 1, -1.25, -1.25, false},
-		{"shrunk enough", "PPO", at(0.1), at(0.5), -2, 1.6, 0, true},
-		{"a grown token of negative advantage is pushed back", "PPO", at(0.5), at(0.05), -1, 10, 10, false},
-		{"unless it has grown too much", "TwoSided", at(0.5), at(0.05), -1, 4, 0, true},
-		{"between the bounds", "TwoSided", at(0.5), at(0.2), -1, 2.5, 2.5, false},
-		{"as PPO for positive advantages", "TwoSided", at(0.8), at(0.5), 2, -2.56, 0, true},
-		{"inside the cap", "TIS", at(0.3), at(0.2), 1, -1.5, -1.5, false},
-		{"beyond the cap", "TIS", at(0.8), at(0.2), 1, -2 * (1 + math.Ln2), -2, true},
-		{"a rare token may grow many times", "DPPO", at(0.003), at(0.001), 1, -3 + 1e-3*math.Pow(math.Log(3), 2), -3 + 2e-3*math.Log(3), false},
-		{"a common one may not move far", "DPPO", at(0.8), at(0.5), 1, 1e-3 * math.Pow(math.Log(1.6), 2), 2e-3 * math.Log(1.6), true},
-		{"down neither", "DPPO", at(0.2), at(0.5), -1, 1e-3 * math.Pow(math.Log(0.4), 2), 2e-3 * math.Log(0.4), true},
-		{"back towards the behaviour policy it may", "DPPO", at(0.2), at(0.5), 1, -0.4 + 1e-3*math.Pow(math.Log(0.4), 2), -0.4 + 2e-3*math.Log(0.4), false},
-		{"its weight is capped", "DPPO", at(0.1), at(0.001), -1, 4*(1+math.Log(25)) + 1e-3*math.Pow(math.Log(100), 2), 4 + 2e-3*math.Log(100), true},
+// drawRow makes a row of what pick draws, each time a number below its argument. Log-probs are multiples of 1/4096, so
+// that sums of them are exact.
+func drawRow(pick func(n int) int) loss.Row {
+	n := 1 + pick(6)
+	// Rows move far, a little, and hardly: bounds of single ratios and of their means are at different scales.
+	scale := []int{1, 16, 1024}[pick(3)]
+	r := loss.Row{New: make([]float64, n), Old: make([]float64, n), Advantages: make([]float64, n), Lag: uint64(pick(8))}
+	for i := range n {
+		old := -64 - pick(12<<12)
+		moved := []int{8000, -8000, 3500, -3500, 1500, -1500, 700, -700, 0}[pick(9)]/scale + pick(8)
+		r.Old[i], r.New[i] = float64(old)/4096, float64(min(old+moved, -1))/4096
+		r.Advantages[i] = float64(pick(601)-300) / 100
 	}
-	for _, tt := range tests {
-		t.Run(tt.token+" "+tt.name, func(t *testing.T) {
-			l, g, clipped := tokens[tt.token].Loss(tt.new, tt.old, tt.a)
-			if math.Abs(l-tt.loss) > 1e-9 || math.Abs(g-tt.grad) > 1e-9 || clipped != tt.clipped {
-				t.Errorf("loss %v, gradient %v, clipped %v; want %v, %v, %v", l, g, clipped, tt.loss, tt.grad, tt.clipped)
+	return r
+}
+
+// rows is drawRow from rapid.
+func rows(t *rapid.T) loss.Row {
+	return drawRow(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") })
+}
+
+func apply(f loss.Function, r loss.Row) []loss.Token {
+	out := make([]loss.Token, len(r.New))
+	f.Apply(r, out)
+	return out
+}
+
+// The derivative is the loss's, where what a formula stops the gradient at is held: a central difference of the row's
+// loss agrees wherever the loss has no kink nearby.
+func TestGradients(t *testing.T) {
+	const h = 1e-5
+	for name, f := range functions {
+		t.Run(name, func(t *testing.T) {
+			checked, bounded, skipped := 0, 0, 0
+			random := rand.New(rand.NewPCG(1, 2))
+			for range 300 {
+				r := drawRow(random.IntN)
+				moved := func(i int, by float64) []loss.Token {
+					m := r
+					m.New = slices.Clone(r.New)
+					m.New[i] += by
+					return apply(f, m.Hold(r.New))
+				}
+				for i, got := range apply(f, r) {
+					up, down := moved(i, h), moved(i, -h)
+					if up[i].Bounded != got.Bounded || down[i].Bounded != got.Bounded {
+						skipped++
+						continue
+					}
+					checked++
+					if got.Bounded {
+						bounded++
+					}
+					if want := (sum(up) - sum(down)) / (2 * h); math.Abs(got.Gradient-want) > 1e-5*(1+math.Abs(want)) {
+						t.Fatalf("token %d of %+v: gradient %v, central difference %v", i, r, got.Gradient, want)
+					}
+				}
+			}
+			enough := bounded >= 20 && checked-bounded >= 20 || name == "reinforce"
+			if skipped > checked/20 || !enough {
+				t.Errorf("%d tokens were checked, of which %d bounded, and %d skipped", checked, bounded, skipped)
 			}
 		})
 	}
 }
 
-// The derivative is the loss's: a central difference agrees wherever the loss has no kink or step nearby.
-func TestGradients(t *testing.T) {
-	const h = 1e-5
-	for name, token := range tokens {
-		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				old := rapid.Float64Range(-12, -0.01).Draw(t, "old")
-				now := math.Min(old+rapid.Float64Range(-4, 4).Draw(t, "moved"), -2*h)
-				a := rapid.Float64Range(-3, 3).Draw(t, "advantage")
-				up, _, upClipped := token.Loss(now+h, old, a)
-				down, _, downClipped := token.Loss(now-h, old, a)
-				_, got, clipped := token.Loss(now, old, a)
-				if upClipped != clipped || downClipped != clipped {
-					t.Skip("a kink")
-				}
-				want := (up - down) / (2 * h)
-				if math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
-					t.Fatalf("gradient %v, central difference %v", got, want)
-				}
-			})
-		})
+func sum(tokens []loss.Token) float64 {
+	total := 0.0
+	for _, t := range tokens {
+		total += t.Loss
 	}
+	return total
 }
 
-// On-policy, every loss is the plain policy gradient.
+// On-policy, every loss is the plain policy gradient, but for K1, which adds its weight.
 func TestOnPolicy(t *testing.T) {
-	for name, token := range tokens {
+	for name, f := range functions {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				p := rapid.Float64Range(-20, 0).Draw(t, "log-prob")
-				a := rapid.Float64Range(-3, 3).Draw(t, "advantage")
-				l, g, clipped := token.Loss(p, p, a)
-				if l != -a || g != -a || clipped {
-					t.Fatalf("loss %v, gradient %v, clipped %v for advantage %v", l, g, clipped, a)
+				r := rows(t)
+				r.New = r.Old
+				added := 0.0
+				if name == "k1" {
+					added = 0.1
+				}
+				for i, got := range apply(f, r) {
+					if a := r.Advantages[i]; got != (loss.Token{Loss: -a, Gradient: -a + added}) {
+						t.Fatalf("%+v for advantage %v", got, a)
+					}
 				}
 			})
 		})
 	}
 }
 
-// No loss but PPO lets one token's gradient grow with the ratio; none ever returns something that is not finite.
+// limits are how large a gradient may get: at most times the advantage's size, and a pull besides. Losses that are not
+// here promise nothing.
+var limits = map[string]struct{ times, pull float64 }{
+	"reinforce":     {times: 1},
+	"tis":           {times: 2},
+	"cispo":         {times: 1.28},
+	"masked-is":     {times: 5},
+	"ppo-two-sided": {times: 4},
+	"dppo":          {times: 4, pull: 2e-3 * 20},
+	"sequence-tis":  {times: 5},
+	"geometric":     {times: 2},
+	"veto":          {times: 2},
+	"k1":            {times: 2, pull: 0.1},
+	"k2":            {times: 2, pull: 0.1 * 20},
+}
+
+// Whatever a peer recorded, nothing is ever not finite, and what a loss bounds is bounded.
 func TestBounded(t *testing.T) {
-	for name, token := range tokens {
+	for name, f := range functions {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				now := rapid.Float64Range(-1e4, 0).Draw(t, "new")
-				old := rapid.Float64Range(-math.MaxFloat32, 0).Draw(t, "old")
-				a := rapid.Float64Range(-3, 3).Draw(t, "advantage")
-				l, g, _ := token.Loss(now, old, a)
-				if math.IsNaN(l) || math.IsInf(l, 0) || math.IsNaN(g) || math.IsInf(g, 0) {
-					t.Fatalf("loss %v, gradient %v", l, g)
+				r := rows(t)
+				for i := range r.New {
+					r.New[i] = rapid.Float64Range(-1e4, 0).Draw(t, "new")
+					r.Old[i] = rapid.Float64Range(-math.MaxFloat32, 0).Draw(t, "old")
 				}
-				if limit := 4*math.Abs(a) + 2e-3*20 + 1e-9; name != "PPO" && math.Abs(g) > limit {
-					t.Fatalf("gradient %v exceeds %v", g, limit)
+				limit, promised := limits[name]
+				for i, got := range apply(f, r) {
+					if math.IsNaN(got.Loss) || math.IsInf(got.Loss, 0) || math.IsNaN(got.Gradient) || math.IsInf(got.Gradient, 0) {
+						t.Fatalf("token %d: %+v", i, got)
+					}
+					if most := limit.times*math.Abs(r.Advantages[i]) + limit.pull + 1e-9; promised && math.Abs(got.Gradient) > most {
+						t.Fatalf("token %d: %+v, the gradient exceeds %v", i, got, most)
+					}
+				}
+			})
+		})
+	}
+}
+
+// No loss cares where in its row a token is, or what was in the slice that it writes to.
+func TestOrderMakesNoDifference(t *testing.T) {
+	for name, f := range functions {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				r := rows(t)
+				indices := make([]int, len(r.New))
+				for i := range indices {
+					indices[i] = i
+				}
+				order := rapid.Permutation(indices).Draw(t, "order")
+				other := loss.Row{Lag: r.Lag}
+				out := make([]loss.Token, len(order))
+				for to, from := range order {
+					other.New = append(other.New, r.New[from])
+					other.Old = append(other.Old, r.Old[from])
+					other.Advantages = append(other.Advantages, r.Advantages[from])
+					out[to] = loss.Token{Loss: 7, Gradient: 7, Bounded: true}
+				}
+				f.Apply(other, out)
+				want := apply(f, r)
+				for to, from := range order {
+					if out[to] != want[from] {
+						t.Fatalf("token %d: %+v, elsewhere in the row %+v", from, want[from], out[to])
+					}
 				}
 			})
 		})
@@ -123,26 +209,4 @@ func TestRatio(t *testing.T) {
 			t.Fatalf("the ratio of equals is %v", loss.Ratio(now, now))
 		}
 	})
-}
-
-func TestNormalisers(t *testing.T) {
-	lengths := []int{2, 8, 0}
-	tests := []struct {
-		name string
-		n    loss.Normaliser
-		want []float64
-	}{
-		{"PerRollout", loss.PerRollout{}, []float64{1. / 8, 1. / 32, 1. / 4}},
-		{"PerToken", loss.PerToken{}, []float64{0.1, 0.1, 0.1}},
-		{"PerConstant", loss.PerConstant{Tokens: 16}, []float64{1. / 64, 1. / 64, 1. / 64}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			for i, got := range tt.n.Weights(lengths, 4) {
-				if math.Abs(got-tt.want[i]) > 1e-15 {
-					t.Errorf("rollout %d: weight %v, want %v", i, got, tt.want[i])
-				}
-			}
-		})
-	}
 }
