@@ -11,25 +11,24 @@ import (
 	"github.com/lightswarm/lightswarm/learner/loss"
 )
 
-// functions are all losses, and each of what is put around them.
-var functions = map[string]loss.Function{
-	"reinforce":     loss.Reinforce{},
-	"tis":           loss.TIS{Cap: 2},
-	"cispo":         loss.CISPO{Low: 1, High: 0.28},
-	"masked-is":     loss.MaskedIS{Low: 0.5, High: 5},
-	"ppo":           loss.PPO{Low: 0.2, High: 0.28},
-	"ppo-two-sided": loss.TwoSided{Low: 0.2, High: 0.28, Cap: 4},
-	"dppo":          loss.DPPO{Threshold: 0.2, Cap: 4, KL: 1e-3},
-	"decoupled":     loss.Decoupled{Low: 0.2, High: 0.28, Cap: 5},
-	"gspo":          loss.GSPO{Low: 3e-4, High: 4e-4},
-	"sequence-tis":  loss.SequenceTIS{Cap: 5},
-	"m2po":          loss.M2PO{Tau: 0.04},
-	"geometric":     loss.Masked{Loss: loss.TIS{Cap: 2}, Mask: loss.GeometricMean{Low: 0.99, High: 1.01}},
-	"veto":          loss.Masked{Loss: loss.TIS{Cap: 2}, Mask: loss.Veto{Low: 0.5, High: 2}},
-	"k1":            loss.Penalty{Loss: loss.TIS{Cap: 2}, Estimator: loss.K1, Weight: 0.1},
-	"k2":            loss.Penalty{Loss: loss.TIS{Cap: 2}, Estimator: loss.K2, Weight: 0.1},
-	"k3":            loss.Penalty{Loss: loss.TIS{Cap: 2}, Estimator: loss.K3, Weight: 0.1},
-}
+// functions are all losses by name, and each addition around one that bounds little itself.
+var functions = func() map[string]loss.Function {
+	byName := map[string]loss.Function{}
+	add := func(name, spec string) {
+		made, err := loss.Parse(spec)
+		if err != nil {
+			panic(err)
+		}
+		byName[name] = made.Part
+	}
+	for _, name := range loss.Kinds.Names() {
+		add(name, name)
+	}
+	for _, name := range loss.Additions.Names() {
+		add(name, "tis + "+name)
+	}
+	return byName
+}()
 
 // drawRow makes a row of what pick draws, each time a number below its argument. Log-probs are multiples of 1/4096, so
 // that sums of them are exact.
@@ -40,7 +39,7 @@ func drawRow(pick func(n int) int) loss.Row {
 	r := loss.Row{New: make([]float64, n), Old: make([]float64, n), Advantages: make([]float64, n), Lag: uint64(pick(8))}
 	for i := range n {
 		old := -64 - pick(12<<12)
-		moved := []int{8000, -8000, 3500, -3500, 1500, -1500, 700, -700, 0}[pick(9)]/scale + pick(8)
+		moved := []int{20000, 8000, -8000, 3500, -3500, 1500, -1500, 700, -700, 0}[pick(10)]/scale + pick(8)
 		r.Old[i], r.New[i] = float64(old)/4096, float64(min(old+moved, -1))/4096
 		r.Advantages[i] = float64(pick(601)-300) / 100
 	}
@@ -114,7 +113,7 @@ func TestOnPolicy(t *testing.T) {
 				r.New = r.Old
 				added := 0.0
 				if name == "k1" {
-					added = 0.1
+					added = 1e-3
 				}
 				for i, got := range apply(f, r) {
 					if a := r.Advantages[i]; got != (loss.Token{Loss: -a, Gradient: -a + added}) {
@@ -134,12 +133,13 @@ var limits = map[string]struct{ times, pull float64 }{
 	"cispo":         {times: 1.28},
 	"masked-is":     {times: 5},
 	"ppo-two-sided": {times: 4},
+	"ppo-dual":      {times: 3},
 	"dppo":          {times: 4, pull: 2e-3 * 20},
 	"sequence-tis":  {times: 5},
 	"geometric":     {times: 2},
 	"veto":          {times: 2},
-	"k1":            {times: 2, pull: 0.1},
-	"k2":            {times: 2, pull: 0.1 * 20},
+	"k1":            {times: 2, pull: 1e-3},
+	"k2":            {times: 2, pull: 1e-3 * 20},
 }
 
 // Whatever a peer recorded, nothing is ever not finite, and what a loss bounds is bounded.

@@ -1,11 +1,35 @@
 package loss
 
+import "github.com/lightswarm/lightswarm/learner/named"
+
 // Normaliser says how much each trained token counts in a step.
 type Normaliser interface {
 	// Weights returns the weight of every trained token of each rollout: tokens[i] is how many rollout i has, and
 	// rollouts, at least len(tokens), is how many the step looked at, including those that teach nothing because
 	// their group was flat. A rollout without tokens gets any finite weight.
 	Weights(tokens []int, rollouts int) []float64
+}
+
+// Normalisers are the ways to weigh tokens.
+var Normalisers = named.Table[Normaliser]{
+	Part: "normaliser",
+	Kinds: []named.Kind[Normaliser]{
+		{
+			Name: "per-rollout", About: "every rollout counts the same, whatever its length",
+			Make: func(func(string) float64) Normaliser { return PerRollout{} },
+		},
+		{
+			Name: "per-token", About: "every trained token counts the same",
+			Make: func(func(string) float64) Normaliser { return PerToken{} },
+		},
+		{
+			Name: "per-constant", About: "every rollout's sum over tokens is divided by the same number",
+			Parameters: []named.Parameter{{
+				Name: "tokens", Default: 512, Min: 1, Max: 1 << 20, Whole: true, About: "about as many as a rollout is expected to have",
+			}},
+			Make: func(v func(string) float64) Normaliser { return PerConstant{int(v("tokens"))} },
+		},
+	},
 }
 
 // PerRollout is the mean over rollouts of the mean over their tokens: a long rollout has no more say than a short one.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/pflag"
+
+	"github.com/lightswarm/lightswarm/learner/named"
 )
 
 // Sources are the places, apart from the defaults, that settings come from.
@@ -77,7 +79,7 @@ func Merge(base Config, s Sources) (*Loaded, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(fromFile)) {
 		if table[key] == nil {
-			return nil, fmt.Errorf("%s: unknown key %q%s", s.File, key, suggest(key, slices.Collect(maps.Keys(table))))
+			return nil, fmt.Errorf("%s: unknown key %q%s", s.File, key, named.Suggest(key, slices.Collect(maps.Keys(table))))
 		}
 		text, err := fromFile[key].text(table[key])
 		if err != nil {
@@ -99,7 +101,7 @@ func Merge(base Config, s Sources) (*Loaded, error) {
 		}
 		key, ok := variables[name]
 		if !ok {
-			return nil, fmt.Errorf("unknown environment variable %q%s", name, suggest(name, slices.Collect(maps.Keys(variables))))
+			return nil, fmt.Errorf("unknown environment variable %q%s", name, named.Suggest(name, slices.Collect(maps.Keys(variables))))
 		}
 		if err := set(key, text, "environment "+name); err != nil {
 			return nil, err

@@ -1,12 +1,12 @@
-package config
+package named
 
 import "slices"
 
-// suggest returns "; did you mean …?" for the candidate nearest to name, or nothing if none is near.
-func suggest(name string, candidates []string) string {
-	slices.Sort(candidates)
+// Suggest returns "; did you mean …?" for the candidate nearest to name, by Levenshtein distance in bytes, or nothing if
+// none is near.
+func Suggest(name string, candidates []string) string {
 	best, bestDistance := "", len(name)/2+1
-	for _, candidate := range candidates {
+	for _, candidate := range slices.Sorted(slices.Values(candidates)) {
 		if d := distance(name, candidate); d < bestDistance {
 			best, bestDistance = candidate, d
 		}
