@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/lightswarm/lightswarm/learner"
 	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/node/store"
@@ -197,6 +199,10 @@ func TestDefaultsAgree(t *testing.T) {
 		settings.LearningRate != own.Algorithm.Schedule.Peak || uint64(settings.EvaluateEvery) != own.EvaluateEvery ||
 		settings.FinalPatience != own.FinalPatience {
 		t.Errorf("settings: %+v, the learner's: %+v", settings, own)
+	}
+	named, err := algorithm(settings)
+	if diff := cmp.Diff(own.Algorithm, named); diff != "" || err != nil {
+		t.Errorf("error %v, the algorithm (-learner's +settings'):\n%s", err, diff)
 	}
 }
 

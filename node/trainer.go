@@ -81,7 +81,9 @@ func (n *Node) learnerConfig(base *policy.Snapshot, t *trainer) (learner.Config,
 		c.Intake.Waiting = settings.Waiting
 	}
 	c.Intake.Queue, c.Intake.PeerPending, c.Intake.Bytes = settings.Queue, settings.PeerPending, int(settings.FetchBytes)
-	c.Algorithm.Schedule.Peak = settings.LearningRate
+	if c.Algorithm, err = algorithm(settings); err != nil {
+		return learner.Config{}, err
+	}
 	c.Stop.MaxVersion, c.Stop.Target, c.Stop.Hold = uint64(settings.Steps), settings.Target, settings.Hold
 	c.EvaluateEvery, c.FinalPatience = uint64(settings.EvaluateEvery), settings.FinalPatience
 	return c, nil

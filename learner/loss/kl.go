@@ -7,8 +7,9 @@ import "github.com/lightswarm/lightswarm/policy/kernel"
 type Estimator int
 
 const (
-	// K1 is ln w. Its gradient is 1 everywhere, also at w = 1: it pushes down every token that was sampled, on-policy by
-	// nothing in expectation, so that it holds the policy nowhere. It is here to be compared with.
+	// K1 is ln w. Its gradient is 1 everywhere, also at w = 1, and vanishes there only in expectation. Over what mu sampled
+	// its mean is minus the divergence of mu from th, so that it holds nothing and rather pushes away. It is here to be
+	// compared with.
 	K1 Estimator = 1 + iota
 	// K2 is (ln w)^2 / 2, whose gradient ln w is, on-policy in expectation, that of the divergence.
 	K2

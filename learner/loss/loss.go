@@ -20,8 +20,8 @@ import "github.com/lightswarm/lightswarm/policy/kernel"
 
 // Function is a loss over the trained tokens of one row. Implementations are values without state.
 type Function interface {
-	// Apply writes what the row's tokens contribute to out, which has as many elements as the row has tokens. It keeps
-	// nothing and changes nothing else.
+	// Apply writes what the row's tokens contribute to out, which has as many elements as the row has tokens: finite
+	// numbers, whatever was recorded. It keeps nothing and changes nothing else.
 	Apply(r Row, out []Token)
 }
 
@@ -31,7 +31,7 @@ type Row struct {
 	// New are the log-probs under the policy being trained, Old those that the behaviour policy recorded: finite, at
 	// most 0.
 	New, Old []float64
-	// Advantages are finite.
+	// Advantages are finite, and at most 1e100 in size.
 	Advantages []float64
 	// Lag is how many versions older than the newest release the behaviour policy is.
 	Lag uint64

@@ -25,7 +25,7 @@ var Normalisers = named.Table[Normaliser]{
 		{
 			Name: "per-constant", About: "every rollout's sum over tokens is divided by the same number",
 			Parameters: []named.Parameter{{
-				Name: "tokens", Default: 512, Min: 1, Max: 1 << 20, Whole: true, About: "about as many as a rollout is expected to have",
+				Name: "tokens", Default: 512, Min: 1, Max: 1e6, Whole: true, About: "about as many as a rollout is expected to have",
 			}},
 			Make: func(v func(string) float64) Normaliser { return PerConstant{int(v("tokens"))} },
 		},

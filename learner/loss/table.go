@@ -97,7 +97,7 @@ var Additions = named.Table[func(Function) Function]{
 			Name: "veto", About: "gives up rows in which any ratio is an outlier", Parameters: window(1e-4, 100),
 			Make: func(v func(string) float64) func(Function) Function { return masked(Veto{v("low"), v("high")}) },
 		},
-		penalty("k1", K1, "adds ln w; to compare with, since it holds nothing"),
+		penalty("k1", K1, "adds ln w, which does not pull back; to compare with"),
 		penalty("k2", K2, "adds (ln w)^2/2, which pulls back to the behaviour policy"),
 		penalty("k3", K3, "adds 1/w - 1 + ln w, which pulls back to the behaviour policy"),
 	},

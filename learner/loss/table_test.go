@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for spec, want := range map[string]string{
 		"ppo-duel":        `unknown loss "ppo-duel"; did you mean ppo-dual; use dppo, ppo, ppo-two-sided, ppo-dual, decoupled, reinforce, tis, cispo, masked-is, gspo, sequence-tis or m2po`,
-		"tis cap=0.5":     "loss tis: cap = 0.5: use 1 to 1e+06",
+		"tis cap=0.5":     "loss tis: cap = 0.5: use 1 to 1000000",
 		"tis +":           "after +: no addition to a loss is named; use geometric, veto, k1, k2 or k3",
 		"tis + dppo":      `after +: unknown addition to a loss "dppo"; use geometric, veto, k1, k2 or k3`,
 		"tis + k2 cap=1":  `after +: addition to a loss k2: there is no parameter "cap"; it has weight`,

@@ -141,8 +141,13 @@ func (p Parameter) Range() string {
 	return words
 }
 
-// number writes v in the shortest form that reads back as it.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// number writes v so that it reads back as it, with an exponent only if it is very small or large.
+func number(v float64) string {
+	if a := math.Abs(v); a >= 1e-5 && a < 1e15 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
 
 // hint is Suggest's, in the middle of a message.
 func hint(name string, candidates []string) string {

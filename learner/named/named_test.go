@@ -41,7 +41,7 @@ func TestParse(t *testing.T) {
 		{"circle", "circle", shape{"circle", 0, 0}},
 		{"box", "box low=0.5 high=3", shape{"box", 0.5, 3}},
 		{"  box\thigh=1e5 ", "box low=0.5 high=100000", shape{"box", 0.5, 1e5}},
-		{"box high=4 low=0.00003", "box low=3e-05 high=4", shape{"box", 3e-5, 4}},
+		{"box high=4 low=0.00003", "box low=0.00003 high=4", shape{"box", 3e-5, 4}},
 	}
 	for _, tt := range tests {
 		got, err := shapes.Parse(tt.spec)
@@ -68,8 +68,8 @@ func TestRefused(t *testing.T) {
 		"box low=0.1 low=.2": "shape box: low is there twice",
 		"box low=1.5":        "shape box: low = 1.5: use 0 to 1",
 		"box low=nan":        "shape box: low = NaN: use 0 to 1",
-		"box high=inf":       "shape box: high = +Inf: use a whole number, 1 to 1e+06",
-		"box high=2.5":       "shape box: high = 2.5: use a whole number, 1 to 1e+06",
+		"box high=inf":       "shape box: high = +Inf: use a whole number, 1 to 1000000",
+		"box high=2.5":       "shape box: high = 2.5: use a whole number, 1 to 1000000",
 	} {
 		_, err := shapes.Parse(spec)
 		if err == nil || err.Error() != want {

@@ -150,6 +150,8 @@ type Learner struct {
 	Patience time.Duration
 	// LearningRate is AdamW's after the warm-up.
 	LearningRate float64
+	// Algorithm says how rollouts become an update.
+	Algorithm Algorithm
 	// EvaluateEvery asks the network to measure each version that is a multiple of it, besides the first and the last;
 	// 0 asks for those alone.
 	EvaluateEvery int
@@ -201,6 +203,7 @@ func Default() Config {
 			Groups:        32,
 			Patience:      20 * time.Second,
 			LearningRate:  3e-4,
+			Algorithm:     Algorithm{Loss: "dppo", Normaliser: "per-rollout"},
 			EvaluateEvery: 5,
 			FinalPatience: 2 * time.Minute,
 			Hold:          3,

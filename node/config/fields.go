@@ -48,6 +48,8 @@ func (c *Config) fields() []field {
 		{"learner.groups", "groups that one step trains on", intValue(&c.Learner.Groups)},
 		{"learner.patience", "how long a step waits for groups when none arrive", durationValue(&c.Learner.Patience)},
 		{"learner.learning_rate", "AdamW's learning rate", floatValue(&c.Learner.LearningRate)},
+		{"learner.loss", "what bounds an update: a loss below, with its parameters, and what is put around it", textValue(&c.Learner.Algorithm.Loss)},
+		{"learner.normaliser", "how much each token counts: a normaliser below, with its parameters", textValue(&c.Learner.Algorithm.Normaliser)},
 		{"learner.evaluate_every", "measure each version that is a multiple of this; 0 is the first and last alone", intValue(&c.Learner.EvaluateEvery)},
 		{"learner.final_patience", "how long to wait for another result of the last version's evaluation", durationValue(&c.Learner.FinalPatience)},
 		{"learner.workers", "goroutines that train; 0 is one a processor", intValue(&c.Learner.Workers)},

@@ -157,6 +157,15 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"two servers": {
 			Sources{Environ: []string{"LIGHTSWARM_ROLLOUT_ENVIRONMENTS_OPENENV=maze=http://a,maze=http://b"}},
 			[]string{"rollout.environments.openenv", "an environment has one server"}},
+		"unknown loss": {
+			Sources{Flags: parse(t, "--learner-loss", "ppo-duel")},
+			[]string{`learner.loss = "ppo-duel" (flag --learner-loss): unknown loss "ppo-duel"; did you mean ppo-dual; use dppo, ppo`}},
+		"loss out of range": {
+			Sources{File: write(t, "[learner]\nloss = 'tis cap=3 + veto low=2'\n")},
+			[]string{`learner.loss = "tis cap=3 + veto low=2"`, "config.toml", "after +: addition to a loss veto: low = 2: use 0 to 1"}},
+		"unknown normaliser": {
+			Sources{Environ: []string{"LIGHTSWARM_LEARNER_NORMALISER=per-call"}},
+			[]string{"learner.normaliser", "use per-rollout, per-token or per-constant"}},
 		"small store": {
 			Sources{Environ: []string{"LIGHTSWARM_STORE_MAX_BLOCK_BYTES=1MiB"}},
 			[]string{"at least 64MiB"}},

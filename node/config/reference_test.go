@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lightswarm/lightswarm/learner/loss"
+	"github.com/lightswarm/lightswarm/learner/named"
 )
 
 var update = flag.Bool("update", false, "write docs/configuration.md anew")
@@ -76,7 +79,18 @@ network's id as its argument. Sizes are a number and B, KiB, MiB, GiB or TiB; du
 
 ` + "`LIGHTSWARM_DATA`" + ` names the data folder; the flag is ` + "`--data`" + `.
 
-# The data folder
+# The learner's algorithm
+
+A loss is its name, the parameters that are to differ from their defaults, and after plus signs what is put around it, from the
+inside out: ` + "`tis cap=3 + veto + k2 weight=0.01`" + `. Other parts have no more than a name and parameters. Package learner/loss has
+formulas and sources. w is the ratio of a token's probabilities under the policy that is trained and the one that sampled the
+token; a row is the trained tokens of one sequence, which holds a rollout's calls as far as each prompt repeats the calls before it.
+
+`)
+	kinds(&b, loss.Kinds)
+	kinds(&b, loss.Additions)
+	kinds(&b, loss.Normalisers)
+	b.WriteString(`# The data folder
 
 | name | what it is |
 |---|---|
@@ -93,4 +107,17 @@ network's id as its argument. Sizes are a number and B, KiB, MiB, GiB or TiB; du
 | agents/ | where the programs that play rollouts work; nothing in it outlives the node |
 `)
 	return b.String()
+}
+
+// kinds documents a table.
+func kinds[T any](b *strings.Builder, t named.Table[T]) {
+	fmt.Fprintf(b, "| %s | what it does | parameters: default, range, meaning |\n|---|---|---|\n", t.Part)
+	for _, k := range t.Kinds {
+		parameters := make([]string, len(k.Parameters))
+		for i, p := range k.Parameters {
+			parameters[i] = fmt.Sprintf("`%s` %v, %s: %s", p.Name, p.Default, p.Range(), p.About)
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", k.Name, k.About, strings.Join(parameters, "; "))
+	}
+	b.WriteString("\n")
 }

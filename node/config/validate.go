@@ -116,6 +116,7 @@ func (c *Config) problems() map[string]string {
 	check(c.Learner.Groups >= 1 && c.Learner.Groups <= maxGroups, "learner.groups", fmt.Sprintf("use 1 to %d", maxGroups))
 	check(c.Learner.Patience > 0, "learner.patience", "use a positive duration such as 20s")
 	check(c.Learner.LearningRate > 0 && c.Learner.LearningRate < 1, "learner.learning_rate", "use a number between 0 and 1, such as 3e-4")
+	c.Learner.Algorithm.check(check)
 	check(c.Learner.EvaluateEvery >= 0, "learner.evaluate_every", "use 0 or a positive number of versions")
 	check(c.Learner.FinalPatience >= 0, "learner.final_patience", "use a duration such as 2m")
 	check(c.Learner.Queue >= 1 && c.Learner.Queue <= maxWaiting, "learner.queue", fmt.Sprintf("use 1 to %d", maxWaiting))
