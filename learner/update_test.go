@@ -54,7 +54,7 @@ func TestLossKnowsTheLag(t *testing.T) {
 		r.lag = lag
 		return tokenLoss(loss.Decoupled{Low: 0.2, High: 0.28, Cap: 5}, r, logProbs, entropies, make([]float32, 1), true).clipped
 	}
-	if new, old := clipped(0), clipped(3); new != 1 || old != 0 {
-		t.Errorf("%d clipped of the newest release's data, %d of 3 versions before", new, old)
+	if fresh, old := clipped(0), clipped(3); fresh != 1 || old != 0 {
+		t.Errorf("%d clipped of the newest release's data, %d of 3 versions before", fresh, old)
 	}
 }

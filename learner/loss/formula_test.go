@@ -79,7 +79,7 @@ func TestRowFormulas(t *testing.T) {
 	}{
 		{"data of the newest release is clipped as by PPO", loss.Decoupled{0.2, 0.28, 5}, steps(math.Log(1.5)), []loss.Token{{-1.28, 0, true}}},
 		{"data 3 versions old has a quarter of the way to answer for", loss.Decoupled{0.2, 0.28, 5}, aged(steps(4*math.Log(1.2)), 3), []loss.Token{weighted(math.Pow(1.2, 4))}},
-		{"beyond the clip the correction remains", loss.Decoupled{0.2, 0.28, 5}, aged(steps(4*math.Log(1.3)), 3), []loss.Token{{-math.Pow(1.3, 3) * 1.28, 0, true}}},
+		{"beyond the clip the correction remains", loss.Decoupled{0.2, 0.28, 5}, aged(steps(4*math.Log(1.3)), 3), []loss.Token{{-1.3 * 1.3 * 1.3 * 1.28, 0, true}}},
 		{"the correction is capped", loss.Decoupled{0.2, 0.28, 1.5}, aged(steps(4*math.Log(1.2)), 3), []loss.Token{{-1.5 * 1.2, -1.5 * 1.2, true}}},
 		{"a row's mean ratio weighs all its tokens", loss.GSPO{0.2, 0.2}, steps(0.3, -0.1), each(2, weighted(math.Exp(0.1)))},
 		{"and is clipped", loss.GSPO{0.2, 0.2}, steps(0.8, 0), each(2, loss.Token{Loss: -1.2, Bounded: true})},
