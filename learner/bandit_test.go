@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/lightswarm/lightswarm/learner/loss"
 	"github.com/lightswarm/lightswarm/learner/row"
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/embedded"
@@ -117,11 +118,29 @@ func banditConfig(t testing.TB, n network, s *swarm) Config {
 
 // A learner that is fed by a node turns a policy that wins one time in four into one that nearly always wins, and sees
 // its own rollouts on-policy to the bit.
-func TestLearnerLearns(t *testing.T) {
+func TestLearnerLearns(t *testing.T) { learns(t, func(*Config) {}) }
+
+// So does one with any other loss. Here nothing is stale: what a loss does to old data is not seen.
+func TestLearnerLearnsByEveryLoss(t *testing.T) {
+	for _, name := range loss.Kinds.Names() {
+		t.Run(name, func(t *testing.T) {
+			f, err := loss.Parse(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			learns(t, func(c *Config) { c.Algorithm.Loss = f.Part })
+		})
+	}
+}
+
+// learns lets a learner train on a bandit.
+func learns(t *testing.T, change func(*Config)) {
+	t.Helper()
 	n := banditNetwork(t)
 	s := newSwarm()
 	c := banditConfig(t, n, s)
 	c.Stop.MaxVersion = 20
+	change(&c)
 	player := newBandit(t, n)
 	var l *Learner
 	counter := uint64(0)
