@@ -10,7 +10,7 @@ import (
 
 // Algorithm is LightningRL: how groups become an update.
 type Algorithm struct {
-	// Credit spreads a rollout's return over its calls.
+	// Credit spreads a rollout's return over its calls; one that is a credit.Comparer also adds to their advantages.
 	Credit credit.Assigner
 	// Advantage compares the rollouts of a group.
 	Advantage advantage.Estimator

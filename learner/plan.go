@@ -52,6 +52,7 @@ type scored struct {
 	rollouts []*bundle.Rollout
 	returns  [][]float64 // [rollout][call]
 	means    []float64   // [rollout]: its return, the mean over its trained calls
+	added    [][]float64 // [rollout][call]: advantages that credit assignment makes by itself; nil for none
 }
 
 // plan turns groups, oldest first, into minibatches. It is pure.
@@ -105,6 +106,7 @@ func (a Algorithm) plan(rules *Rules, groups []group) plan {
 // score picks the rollouts with a reward and assigns credit.
 func (a Algorithm) score(rules *Rules, g group) scored {
 	s := scored{group: g}
+	var seen []credit.Rollout
 	for i := range g.bundle.Rollouts {
 		r := &g.bundle.Rollouts[i]
 		if !r.Outcome.Trainable() {
@@ -112,7 +114,7 @@ func (a Algorithm) score(rules *Rules, g group) scored {
 		}
 		in := credit.Rollout{Reward: float64(r.Reward), Calls: make([]credit.Call, len(r.Calls))}
 		for j, c := range r.Calls {
-			in.Calls[j].Agent = c.Agent
+			in.Calls[j].Agent, in.Calls[j].Prompt = c.Agent, c.Prompt
 			if c.Reward != nil {
 				given := float64(*c.Reward)
 				in.Calls[j].Reward = &given
@@ -133,6 +135,10 @@ func (a Algorithm) score(rules *Rules, g group) scored {
 		s.rollouts = append(s.rollouts, r)
 		s.returns = append(s.returns, returns)
 		s.means = append(s.means, mean)
+		seen = append(seen, in)
+	}
+	if c, ok := a.Credit.(credit.Comparer); ok {
+		s.added = c.Compare(seen)
 	}
 	return s
 }
@@ -142,22 +148,31 @@ func (s scored) useless(rules *Rules) Reason {
 	if len(s.rollouts) < 2 {
 		return TooFewScored
 	}
-	all, trained := append([]float64(nil), s.means...), false
+	all, trained, added := append([]float64(nil), s.means...), false, false
 	for i, r := range s.rollouts {
 		for j, c := range r.Calls {
 			if rules.trains(s.group.bundle.Environment, c.Agent) {
 				trained = true
 				all = append(all, s.returns[i][j])
+				added = added || s.extra(i, j) != 0
 			}
 		}
 	}
 	switch {
 	case !trained:
 		return Untrained
-	case advantage.Flat(all):
+	case advantage.Flat(all) && !added:
 		return ZeroVariance
 	}
 	return ""
+}
+
+// extra is what credit assignment adds to a call's advantage.
+func (s scored) extra(rollout, call int) float64 {
+	if s.added == nil {
+		return 0
+	}
+	return s.added[rollout][call]
 }
 
 // add lays out the rollouts of a group.
@@ -170,7 +185,7 @@ func (m *minibatch) add(rules *Rules, s scored, baseline advantage.Baseline) {
 				Prompt:     c.Prompt,
 				Completion: c.Completion,
 				LogProbs:   c.LogProbs,
-				Advantage:  baseline.Of(s.returns[i][j]),
+				Advantage:  baseline.Of(s.returns[i][j]) + s.extra(i, j),
 				Train:      rules.trains(s.group.bundle.Environment, c.Agent),
 				Grammar:    c.Grammar,
 				Room:       rules.room(s.group.bundle, &r.Calls[j]),

@@ -189,3 +189,30 @@ func TestTokenLossGradient(t *testing.T) {
 		}
 	}
 }
+
+// A comparison of calls is added to that of rollouts, and a group that has nothing else to teach is kept for it.
+func TestPlanAddsComparisons(t *testing.T) {
+	n := plainNetwork(t)
+	a := testAlgorithm()
+	a.Minibatches = 1
+	g := groupOf(n, 0, 0, 1, 0, 1, 0)
+	alone := a.plan(planRules(t, n), []group{g}).minibatches[0].rows
+	a.Credit = credit.TurnGroup{Weight: 0.5}
+	for i, r := range a.plan(planRules(t, n), []group{g}).minibatches[0].rows {
+		// All rollouts of the group begin with one prompt, so that their first calls are compared as the rollouts are.
+		if want := alone[i].Advantages[0] * 1.5; r.Advantages[0] != want {
+			t.Errorf("rollout %d: advantage %v, want %v", i, r.Advantages[0], want)
+		}
+	}
+
+	a.Credit = credit.CounterfactualAgent{}
+	p := a.plan(planRules(t, n), []group{g, groupOf(n, 1, 0, 1, 1, 1, 1)})
+	if p.learned != 1 || p.drops[ZeroVariance] != 1 {
+		t.Fatalf("learned from %d groups, dropped %v", p.learned, p.drops)
+	}
+	for i, r := range p.minibatches[0].rows {
+		if want := []float64{2. / 3, -2. / 3}[i%2]; math.Abs(r.Advantages[0]-want) > 1e-12 {
+			t.Errorf("rollout %d: advantage %v, want %v", i, r.Advantages[0], want)
+		}
+	}
+}

@@ -79,7 +79,7 @@ const (
 	StaleAtUse Reason = "stale_at_use"
 	// TooFewScored: fewer than two of its rollouts have an outcome with a reward.
 	TooFewScored Reason = "too_few_scored"
-	// ZeroVariance: all its returns are equal, so that no advantage is left.
+	// ZeroVariance: all its returns are equal and credit assignment adds nothing, so that no advantage is left.
 	ZeroVariance Reason = "zero_variance"
 	// Untrained: no call of it was made by an agent that is trained.
 	Untrained Reason = "untrained"

@@ -4,7 +4,8 @@ package credit
 // the last call. What lies k calls ahead counts Discount^k (the discounted return from a step on; Sutton and Barto,
 // Reinforcement Learning, 2nd edition, equation 3.8). A call is neither praised nor blamed for what was before it.
 //
-// Of a rollout whose calls have no rewards of their own, and without a discount, it makes what Return makes.
+// With a Discount below 1 this is the discounted assignment. Of a rollout whose calls have no rewards of their own, and
+// without a discount, it makes what Return makes.
 type ToGo struct {
 	// Discount is above 0 and at most 1; 0 stands for 1, no discount.
 	Discount float64
