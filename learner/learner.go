@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lightswarm/lightswarm/learner/advantage"
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
@@ -40,6 +41,7 @@ type Learner struct {
 	// The training loop owns these.
 	saved    []byte           // the trainer's state at the head
 	snapshot *policy.Snapshot // the head's policy
+	memory   advantage.Memory // what its algorithm remembers, if it does
 	since    time.Time        // when the head was published
 }
 
@@ -161,7 +163,7 @@ func (l *Learner) recoverCheckpoint(c Checkpoint) (chain []Behaviour, err error)
 	if got, want := snapshot.Digest(), policy.Digest(release.Policy.Digest); got != want {
 		return nil, fmt.Errorf("the checkpoint of version %d holds policy %s, its release is of %s", c.Version, got.Short(), want.Short())
 	}
-	l.head, l.saved, l.snapshot = release, c.Trainer, snapshot
+	l.head, l.saved, l.snapshot, l.memory = release, c.Trainer, snapshot, p.memory
 	l.order, l.reasons, l.board = p.nextOrder, p.reasons, p.board
 	l.totals = totals{groups: p.groupsTrained, tokens: p.tokensTrained}
 	return p.behaviours, nil

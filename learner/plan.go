@@ -44,6 +44,8 @@ type plan struct {
 	rollouts int
 	rewards  float64
 	solved   int
+	// memory is what an estimator that remembers knows once the step counts; nil for others.
+	memory advantage.Memory
 }
 
 // scored is a group's rollouts that have a reward, with the return of each call.
@@ -68,7 +70,7 @@ func (a Algorithm) plan(rules *Rules, groups []group) plan {
 				p.solved++
 			}
 		}
-		if reason := s.useless(rules); reason != "" {
+		if reason := a.useless(rules, s); reason != "" {
 			p.drops[reason]++
 			flat = append(flat, s)
 			continue
@@ -83,12 +85,12 @@ func (a Algorithm) plan(rules *Rules, groups []group) plan {
 		turn++
 		return &p.minibatches[(turn-1)%a.Minibatches]
 	}
-	means := make([][]float64, len(learn))
+	baselines := a.baselines(learn)
 	for i, s := range learn {
-		means[i] = s.means
+		next().add(rules, s, baselines[i])
 	}
-	for i, baseline := range a.Advantage.Estimate(means) {
-		next().add(rules, learn[i], baseline)
+	if r, ok := a.Advantage.(advantage.Remembering); ok {
+		p.memory = r.Remember(roleReturns(rules, learn))
 	}
 	for _, s := range flat {
 		next().rollouts += len(s.rollouts)
@@ -144,7 +146,7 @@ func (a Algorithm) score(rules *Rules, g group) scored {
 }
 
 // useless says why a group teaches nothing, "" when it does.
-func (s scored) useless(rules *Rules) Reason {
+func (a Algorithm) useless(rules *Rules, s scored) Reason {
 	if len(s.rollouts) < 2 {
 		return TooFewScored
 	}
@@ -161,7 +163,7 @@ func (s scored) useless(rules *Rules) Reason {
 	switch {
 	case !trained:
 		return Untrained
-	case advantage.Flat(all) && !added:
+	case advantage.Flat(all) && !added && !advantage.LearnsFromFlat(a.Advantage):
 		return ZeroVariance
 	}
 	return ""
@@ -176,7 +178,7 @@ func (s scored) extra(rollout, call int) float64 {
 }
 
 // add lays out the rollouts of a group.
-func (m *minibatch) add(rules *Rules, s scored, baseline advantage.Baseline) {
+func (m *minibatch) add(rules *Rules, s scored, baseline func(agent string) advantage.Baseline) {
 	m.rollouts += len(s.rollouts)
 	for i, r := range s.rollouts {
 		calls := make([]row.Call, len(r.Calls))
@@ -185,7 +187,7 @@ func (m *minibatch) add(rules *Rules, s scored, baseline advantage.Baseline) {
 				Prompt:     c.Prompt,
 				Completion: c.Completion,
 				LogProbs:   c.LogProbs,
-				Advantage:  baseline.Of(s.returns[i][j]) + s.extra(i, j),
+				Advantage:  baseline(c.Agent).Of(s.returns[i][j]) + s.extra(i, j),
 				Train:      rules.trains(s.group.bundle.Environment, c.Agent),
 				Grammar:    c.Grammar,
 				Room:       rules.room(s.group.bundle, &r.Calls[j]),

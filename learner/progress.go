@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/lightswarm/lightswarm/learner/advantage"
 	"github.com/lightswarm/lightswarm/learner/learnerpb"
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/wire"
@@ -24,6 +25,7 @@ type progress struct {
 	reasons       map[Reason]uint64
 	behaviours    []Behaviour // by version
 	board         *Board
+	memory        advantage.Memory
 }
 
 // encode returns the stored form; the same progress gives the same bytes.
@@ -44,6 +46,9 @@ func (p progress) encode() ([]byte, error) {
 			Digest:   b.Digest[:],
 			Evaluate: b.Evaluate,
 		})
+	}
+	for _, role := range p.memory.Roles() {
+		m.Roles = append(m.Roles, &learnerpb.Role{Environment: role.Environment, Agent: role.Agent, MeanReturn: p.memory[role]})
 	}
 	ids := slices.SortedFunc(maps.Keys(p.board.tallies), func(a, b tallyID) int {
 		return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.purpose, b.purpose))
@@ -90,6 +95,12 @@ func decodeProgress(data []byte, r Rules) (progress, error) {
 	}
 	for reason, n := range m.Reasons {
 		p.reasons[Reason(reason)] = n
+	}
+	for _, stored := range m.Roles {
+		if p.memory == nil {
+			p.memory = make(advantage.Memory, len(m.Roles))
+		}
+		p.memory[advantage.Role{Environment: stored.Environment, Agent: stored.Agent}] = stored.MeanReturn
 	}
 	for _, b := range m.Behaviours {
 		if len(b.Digest) != len(policy.Digest{}) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lightswarm/lightswarm/learner/advantage"
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -33,6 +34,7 @@ type version struct {
 	drops  map[Reason]int
 	// totals are the chain's, this version included.
 	totals totals
+	memory advantage.Memory
 }
 
 // step trains on a batch, makes the result durable as the next version and publishes it. A version is made even when
@@ -43,7 +45,11 @@ func (l *Learner) step(ctx context.Context, batch []Record, final bool) error {
 	if err != nil {
 		return err
 	}
-	p := l.config.Algorithm.plan(&l.rules, groups)
+	a := l.config.Algorithm
+	if r, ok := a.Advantage.(advantage.Remembering); ok {
+		a.Advantage = r.With(l.memory)
+	}
+	p := a.plan(&l.rules, groups)
 	report := l.report(groups, p)
 	report.Waited = started.Sub(l.since)
 	if len(groups) == 0 {
@@ -52,8 +58,9 @@ func (l *Learner) step(ctx context.Context, batch []Record, final bool) error {
 	if err := l.learn(p, &report); err != nil {
 		return fmt.Errorf("training version %d: %w", report.Version, err)
 	}
-	snapshot := l.snapshot
+	snapshot, memory := l.snapshot, l.memory
 	if report.Skipped == "" {
+		memory = p.memory
 		if snapshot, err = l.released(); err != nil {
 			return fmt.Errorf("training version %d: %w", report.Version, err)
 		}
@@ -65,7 +72,7 @@ func (l *Learner) step(ctx context.Context, batch []Record, final bool) error {
 	if err != nil {
 		return err
 	}
-	if err := l.commit(ctx, version{release, snapshot, groups, p.drops, sum}); err != nil {
+	if err := l.commit(ctx, version{release, snapshot, groups, p.drops, sum, memory}); err != nil {
 		return err
 	}
 	report.Trained = l.config.Now().Sub(started)
@@ -190,7 +197,7 @@ func (l *Learner) commit(ctx context.Context, v version) error {
 	if err := l.config.Store.Commit(ctx, c); err != nil {
 		return fmt.Errorf("storing version %d: %w", v.release.Version, err)
 	}
-	l.saved, l.snapshot = trainer, v.snapshot
+	l.saved, l.snapshot, l.memory = trainer, v.snapshot, v.memory
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,6 +229,7 @@ func (l *Learner) checkpoint(v version, trainer []byte) (c Checkpoint, used int,
 		reasons:       maps.Clone(l.reasons),
 		behaviours:    append(l.state.Versions(), behaviour(v.release)),
 		board:         l.board,
+		memory:        v.memory,
 	}
 	for reason, n := range v.drops {
 		p.reasons[reason] += uint64(n)

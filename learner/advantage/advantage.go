@@ -1,16 +1,17 @@
 // Package advantage turns the returns of a group of rollouts into advantages.
 //
-// All estimators subtract a baseline, the mean of the group's rollouts, and scale the difference. The baseline is taken
-// over rollouts, one value each, so that a rollout with many calls has no more say in it than one with few; it is then
-// applied to every call's return. Everything here is pure, and every product that is added to something is rounded
-// first, so that all machines compute the same bits.
+// All estimators subtract a baseline and scale the difference. The baseline is the mean of the group's rollouts for most,
+// the batch's for one, and what a role returned so far for those that remember. It is taken over rollouts, one value
+// each, so that a rollout with many calls has no more say in it than one with few; it is then applied to every call's
+// return. Everything here is pure, and every product that is added to something is rounded first, so that all machines
+// compute the same bits.
 package advantage
 
 import "math"
 
 // Baseline maps a return to an advantage.
 type Baseline struct {
-	// Mean is the mean return of the group's rollouts.
+	// Mean is the return that has no advantage.
 	Mean float64
 	// Scale is positive.
 	Scale float64
@@ -63,26 +64,14 @@ func (RLOO) Estimate(returns [][]float64) []Baseline {
 	})
 }
 
-// ReinforcePP is REINFORCE++ with the group baseline (Hu 2025, arXiv 2501.03262): what is left after subtracting each
-// group's mean is divided by its standard deviation over the whole batch, so that every group is scaled alike.
-type ReinforcePP struct{}
-
-// Estimate implements Estimator.
-func (ReinforcePP) Estimate(returns [][]float64) []Baseline {
-	sum, n := 0.0, 0
-	baselines := each(returns, func(group []float64, mean float64) float64 {
-		sum += squares(group, mean)
-		n += len(group)
-		return 0
-	})
-	scale := 1 / (math.Sqrt(sum/float64(max(n, 1))) + epsilon)
-	for i := range baselines {
-		baselines[i].Scale = scale
-	}
-	return baselines
+// LearnsFromFlat says whether a group whose returns are all equal may have advantages other than zero. Where it may not,
+// the caller leaves such groups out before it estimates. An estimator for which it may has a method of this name.
+func LearnsFromFlat(e Estimator) bool {
+	l, ok := e.(interface{ LearnsFromFlat() bool })
+	return ok && l.LearnsFromFlat()
 }
 
-// Flat reports whether values teach nothing because all are equal: every estimator's advantages of them are zero.
+// Flat reports whether all values are equal: a comparison among them finds nothing.
 func Flat(values []float64) bool {
 	for _, v := range values {
 		if v != values[0] {
@@ -95,14 +84,18 @@ func Flat(values []float64) bool {
 func each(groups [][]float64, scale func(group []float64, mean float64) float64) []Baseline {
 	baselines := make([]Baseline, len(groups))
 	for i, group := range groups {
-		mean := 0.0
-		for _, r := range group {
-			mean += r
-		}
-		mean /= float64(len(group))
+		mean := average(group)
 		baselines[i] = Baseline{Mean: mean, Scale: scale(group, mean)}
 	}
 	return baselines
+}
+
+func average(group []float64) float64 {
+	mean := 0.0
+	for _, r := range group {
+		mean += r
+	}
+	return mean / float64(len(group))
 }
 
 // squares is the sum of squared distances from the mean.

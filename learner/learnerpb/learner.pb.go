@@ -231,7 +231,9 @@ type Progress struct {
 	Reasons map[string]uint64 `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	Tallies []*Tally          `protobuf:"bytes,6,rep,name=tallies,proto3" json:"tallies,omitempty"`
 	// behaviours are the recent versions' digests, oldest first.
-	Behaviours    []*Behaviour `protobuf:"bytes,7,rep,name=behaviours,proto3" json:"behaviours,omitempty"`
+	Behaviours []*Behaviour `protobuf:"bytes,7,rep,name=behaviours,proto3" json:"behaviours,omitempty"`
+	// roles are what the algorithm remembers of returns, if it does.
+	Roles         []*Role `protobuf:"bytes,8,rep,name=roles,proto3" json:"roles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -315,6 +317,75 @@ func (x *Progress) GetBehaviours() []*Behaviour {
 	return nil
 }
 
+func (x *Progress) GetRoles() []*Role {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+// Role is an agent of an environment, with the average of what it returned.
+type Role struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// environment is the CID as text.
+	Environment   string  `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
+	Agent         string  `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	MeanReturn    float64 `protobuf:"fixed64,3,opt,name=mean_return,json=meanReturn,proto3" json:"mean_return,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Role) Reset() {
+	*x = Role{}
+	mi := &file_learner_proto_learner_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Role) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Role) ProtoMessage() {}
+
+func (x *Role) ProtoReflect() protoreflect.Message {
+	mi := &file_learner_proto_learner_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Role.ProtoReflect.Descriptor instead.
+func (*Role) Descriptor() ([]byte, []int) {
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Role) GetEnvironment() string {
+	if x != nil {
+		return x.Environment
+	}
+	return ""
+}
+
+func (x *Role) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *Role) GetMeanReturn() float64 {
+	if x != nil {
+		return x.MeanReturn
+	}
+	return 0
+}
+
 // Behaviour is a version that recorded groups may have been sampled from.
 type Behaviour struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -327,7 +398,7 @@ type Behaviour struct {
 
 func (x *Behaviour) Reset() {
 	*x = Behaviour{}
-	mi := &file_learner_proto_learner_proto_msgTypes[3]
+	mi := &file_learner_proto_learner_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -339,7 +410,7 @@ func (x *Behaviour) String() string {
 func (*Behaviour) ProtoMessage() {}
 
 func (x *Behaviour) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_learner_proto_msgTypes[3]
+	mi := &file_learner_proto_learner_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -352,7 +423,7 @@ func (x *Behaviour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Behaviour.ProtoReflect.Descriptor instead.
 func (*Behaviour) Descriptor() ([]byte, []int) {
-	return file_learner_proto_learner_proto_rawDescGZIP(), []int{3}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Behaviour) GetVersion() uint64 {
@@ -394,7 +465,7 @@ type Tally struct {
 
 func (x *Tally) Reset() {
 	*x = Tally{}
-	mi := &file_learner_proto_learner_proto_msgTypes[4]
+	mi := &file_learner_proto_learner_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +477,7 @@ func (x *Tally) String() string {
 func (*Tally) ProtoMessage() {}
 
 func (x *Tally) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_learner_proto_msgTypes[4]
+	mi := &file_learner_proto_learner_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +490,7 @@ func (x *Tally) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tally.ProtoReflect.Descriptor instead.
 func (*Tally) Descriptor() ([]byte, []int) {
-	return file_learner_proto_learner_proto_rawDescGZIP(), []int{4}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Tally) GetVersion() uint64 {
@@ -483,7 +554,7 @@ type TaskSet struct {
 
 func (x *TaskSet) Reset() {
 	*x = TaskSet{}
-	mi := &file_learner_proto_learner_proto_msgTypes[5]
+	mi := &file_learner_proto_learner_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +566,7 @@ func (x *TaskSet) String() string {
 func (*TaskSet) ProtoMessage() {}
 
 func (x *TaskSet) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_learner_proto_msgTypes[5]
+	mi := &file_learner_proto_learner_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +579,7 @@ func (x *TaskSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSet.ProtoReflect.Descriptor instead.
 func (*TaskSet) Descriptor() ([]byte, []int) {
-	return file_learner_proto_learner_proto_rawDescGZIP(), []int{5}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TaskSet) GetEnvironment() []byte {
@@ -546,7 +617,7 @@ const file_learner_proto_learner_proto_rawDesc = "" +
 	"\atrainer\x18\x03 \x01(\fR\atrainer\x12\x1a\n" +
 	"\bprogress\x18\x04 \x01(\fR\bprogress\x12\x1a\n" +
 	"\bconsumed\x18\x05 \x03(\fR\bconsumed\x12\x16\n" +
-	"\x06oldest\x18\x06 \x01(\x04R\x06oldest\"\x8b\x03\n" +
+	"\x06oldest\x18\x06 \x01(\x04R\x06oldest\"\xbe\x03\n" +
 	"\bProgress\x12\x14\n" +
 	"\x05major\x18\x01 \x01(\rR\x05major\x12\x1d\n" +
 	"\n" +
@@ -557,10 +628,16 @@ const file_learner_proto_learner_proto_rawDesc = "" +
 	"\atallies\x18\x06 \x03(\v2\x1c.lightswarm.learner.v1.TallyR\atallies\x12@\n" +
 	"\n" +
 	"behaviours\x18\a \x03(\v2 .lightswarm.learner.v1.BehaviourR\n" +
-	"behaviours\x1a:\n" +
+	"behaviours\x121\n" +
+	"\x05roles\x18\b \x03(\v2\x1b.lightswarm.learner.v1.RoleR\x05roles\x1a:\n" +
 	"\fReasonsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"Y\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"_\n" +
+	"\x04Role\x12 \n" +
+	"\venvironment\x18\x01 \x01(\tR\venvironment\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x1f\n" +
+	"\vmean_return\x18\x03 \x01(\x01R\n" +
+	"meanReturn\"Y\n" +
 	"\tBehaviour\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x1a\n" +
@@ -590,26 +667,28 @@ func file_learner_proto_learner_proto_rawDescGZIP() []byte {
 	return file_learner_proto_learner_proto_rawDescData
 }
 
-var file_learner_proto_learner_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_learner_proto_learner_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_learner_proto_learner_proto_goTypes = []any{
 	(*Record)(nil),     // 0: lightswarm.learner.v1.Record
 	(*Checkpoint)(nil), // 1: lightswarm.learner.v1.Checkpoint
 	(*Progress)(nil),   // 2: lightswarm.learner.v1.Progress
-	(*Behaviour)(nil),  // 3: lightswarm.learner.v1.Behaviour
-	(*Tally)(nil),      // 4: lightswarm.learner.v1.Tally
-	(*TaskSet)(nil),    // 5: lightswarm.learner.v1.TaskSet
-	nil,                // 6: lightswarm.learner.v1.Progress.ReasonsEntry
+	(*Role)(nil),       // 3: lightswarm.learner.v1.Role
+	(*Behaviour)(nil),  // 4: lightswarm.learner.v1.Behaviour
+	(*Tally)(nil),      // 5: lightswarm.learner.v1.Tally
+	(*TaskSet)(nil),    // 6: lightswarm.learner.v1.TaskSet
+	nil,                // 7: lightswarm.learner.v1.Progress.ReasonsEntry
 }
 var file_learner_proto_learner_proto_depIdxs = []int32{
-	6, // 0: lightswarm.learner.v1.Progress.reasons:type_name -> lightswarm.learner.v1.Progress.ReasonsEntry
-	4, // 1: lightswarm.learner.v1.Progress.tallies:type_name -> lightswarm.learner.v1.Tally
-	3, // 2: lightswarm.learner.v1.Progress.behaviours:type_name -> lightswarm.learner.v1.Behaviour
-	5, // 3: lightswarm.learner.v1.Tally.open:type_name -> lightswarm.learner.v1.TaskSet
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	7, // 0: lightswarm.learner.v1.Progress.reasons:type_name -> lightswarm.learner.v1.Progress.ReasonsEntry
+	5, // 1: lightswarm.learner.v1.Progress.tallies:type_name -> lightswarm.learner.v1.Tally
+	4, // 2: lightswarm.learner.v1.Progress.behaviours:type_name -> lightswarm.learner.v1.Behaviour
+	3, // 3: lightswarm.learner.v1.Progress.roles:type_name -> lightswarm.learner.v1.Role
+	6, // 4: lightswarm.learner.v1.Tally.open:type_name -> lightswarm.learner.v1.TaskSet
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_learner_proto_learner_proto_init() }
@@ -623,7 +702,7 @@ func file_learner_proto_learner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_learner_proto_learner_proto_rawDesc), len(file_learner_proto_learner_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
