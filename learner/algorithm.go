@@ -6,6 +6,7 @@ import (
 	"github.com/lightswarm/lightswarm/learner/advantage"
 	"github.com/lightswarm/lightswarm/learner/credit"
 	"github.com/lightswarm/lightswarm/learner/loss"
+	"github.com/lightswarm/lightswarm/learner/row"
 )
 
 // Algorithm is LightningRL: how groups become an update.
@@ -14,6 +15,11 @@ type Algorithm struct {
 	Credit credit.Assigner
 	// Advantage compares the rollouts of a group.
 	Advantage advantage.Estimator
+	// Level says how calls are laid out as rows.
+	Level row.Level
+	// Agents are names of agents, with * and ? for parts of them, as CheckAgents takes them: of the agents that an
+	// environment trains, these are. None stands for all.
+	Agents []string
 	// Loss bounds what a token, or a row of them, may do.
 	Loss loss.Function
 	// Normaliser weighs tokens against one another.
@@ -58,12 +64,17 @@ func (a Algorithm) check() error {
 	switch {
 	case a.Credit == nil || a.Advantage == nil || a.Loss == nil || a.Normaliser == nil:
 		return fmt.Errorf("algorithm: credit, advantage, loss and normaliser must be set")
+	case a.Level != row.Trajectory && a.Level != row.Transition:
+		return fmt.Errorf("algorithm: level %d is none", int(a.Level))
 	case a.Minibatches < 1:
 		return fmt.Errorf("algorithm: %d minibatches, at least 1", a.Minibatches)
 	case a.TokenBudget < 1:
 		return fmt.Errorf("algorithm: a token budget of %d, at least 1", a.TokenBudget)
 	case a.Schedule.Peak <= 0:
 		return fmt.Errorf("algorithm: a learning rate of %v, it must be positive", a.Schedule.Peak)
+	}
+	if err := CheckAgents(a.Agents); err != nil {
+		return fmt.Errorf("algorithm: %w", err)
 	}
 	return nil
 }

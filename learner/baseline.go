@@ -25,20 +25,20 @@ func (a Algorithm) baselines(groups []scored) []func(agent string) advantage.Bas
 }
 
 // roleReturns are the returns of each trained role: for each rollout that it acted in, the mean over its calls.
-func roleReturns(rules *Rules, groups []scored) map[advantage.Role][]float64 {
+func roleReturns(groups []scored) map[advantage.Role][]float64 {
 	returns := make(map[advantage.Role][]float64)
 	for _, s := range groups {
-		environment := s.group.bundle.Environment
+		environment := s.group.bundle.Environment.String()
 		for i, r := range s.rollouts {
 			sums, calls := make(map[string]float64), make(map[string]int)
 			for j, c := range r.Calls {
-				if rules.trains(environment, c.Agent) {
+				if s.trained[i][j] {
 					sums[c.Agent] += s.returns[i][j]
 					calls[c.Agent]++
 				}
 			}
 			for agent, n := range calls {
-				role := advantage.Role{Environment: environment.String(), Agent: agent}
+				role := advantage.Role{Environment: environment, Agent: agent}
 				returns[role] = append(returns[role], sums[agent]/float64(n))
 			}
 		}

@@ -52,6 +52,7 @@ type plan struct {
 type scored struct {
 	group    group
 	rollouts []*bundle.Rollout
+	trained  [][]bool    // [rollout][call]: whether the call is trained on
 	returns  [][]float64 // [rollout][call]
 	means    []float64   // [rollout]: its return, the mean over its trained calls
 	added    [][]float64 // [rollout][call]: advantages that credit assignment makes by itself; nil for none
@@ -70,7 +71,7 @@ func (a Algorithm) plan(rules *Rules, groups []group) plan {
 				p.solved++
 			}
 		}
-		if reason := a.useless(rules, s); reason != "" {
+		if reason := a.useless(s); reason != "" {
 			p.drops[reason]++
 			flat = append(flat, s)
 			continue
@@ -87,10 +88,10 @@ func (a Algorithm) plan(rules *Rules, groups []group) plan {
 	}
 	baselines := a.baselines(learn)
 	for i, s := range learn {
-		next().add(rules, s, baselines[i])
+		next().add(rules, a.Level, s, baselines[i])
 	}
 	if r, ok := a.Advantage.(advantage.Remembering); ok {
-		p.memory = r.Remember(roleReturns(rules, learn))
+		p.memory = r.Remember(roleReturns(learn))
 	}
 	for _, s := range flat {
 		next().rollouts += len(s.rollouts)
@@ -123,9 +124,11 @@ func (a Algorithm) score(rules *Rules, g group) scored {
 			}
 		}
 		returns := a.Credit.Assign(in)
+		trained := make([]bool, len(r.Calls))
 		sum, n := 0.0, 0
 		for j, c := range r.Calls {
-			if rules.trains(g.bundle.Environment, c.Agent) {
+			trained[j] = rules.trains(g.bundle.Environment, c.Agent) && a.trains(c.Agent)
+			if trained[j] {
 				sum += returns[j]
 				n++
 			}
@@ -135,6 +138,7 @@ func (a Algorithm) score(rules *Rules, g group) scored {
 			mean = sum / float64(n)
 		}
 		s.rollouts = append(s.rollouts, r)
+		s.trained = append(s.trained, trained)
 		s.returns = append(s.returns, returns)
 		s.means = append(s.means, mean)
 		seen = append(seen, in)
@@ -146,14 +150,14 @@ func (a Algorithm) score(rules *Rules, g group) scored {
 }
 
 // useless says why a group teaches nothing, "" when it does.
-func (a Algorithm) useless(rules *Rules, s scored) Reason {
+func (a Algorithm) useless(s scored) Reason {
 	if len(s.rollouts) < 2 {
 		return TooFewScored
 	}
 	all, trained, added := append([]float64(nil), s.means...), false, false
-	for i, r := range s.rollouts {
-		for j, c := range r.Calls {
-			if rules.trains(s.group.bundle.Environment, c.Agent) {
+	for i := range s.rollouts {
+		for j, trains := range s.trained[i] {
+			if trains {
 				trained = true
 				all = append(all, s.returns[i][j])
 				added = added || s.extra(i, j) != 0
@@ -178,7 +182,7 @@ func (s scored) extra(rollout, call int) float64 {
 }
 
 // add lays out the rollouts of a group.
-func (m *minibatch) add(rules *Rules, s scored, baseline func(agent string) advantage.Baseline) {
+func (m *minibatch) add(rules *Rules, level row.Level, s scored, baseline func(agent string) advantage.Baseline) {
 	m.rollouts += len(s.rollouts)
 	for i, r := range s.rollouts {
 		calls := make([]row.Call, len(r.Calls))
@@ -188,13 +192,13 @@ func (m *minibatch) add(rules *Rules, s scored, baseline func(agent string) adva
 				Completion: c.Completion,
 				LogProbs:   c.LogProbs,
 				Advantage:  baseline(c.Agent).Of(s.returns[i][j]) + s.extra(i, j),
-				Train:      rules.trains(s.group.bundle.Environment, c.Agent),
+				Train:      s.trained[i][j],
 				Grammar:    c.Grammar,
 				Room:       rules.room(s.group.bundle, &r.Calls[j]),
 			}
 		}
 		length := 0
-		for _, merged := range row.Merge(calls) {
+		for _, merged := range level.Rows(calls) {
 			m.rows = append(m.rows, trainRow{Row: merged, rollout: len(m.lengths), lag: s.group.lag})
 			length += len(merged.Positions)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/lightswarm/lightswarm/learner/advantage"
 	"github.com/lightswarm/lightswarm/learner/credit"
 	"github.com/lightswarm/lightswarm/learner/loss"
+	"github.com/lightswarm/lightswarm/learner/row"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
 )
@@ -98,6 +99,62 @@ func TestPlanTrainsChosenRoles(t *testing.T) {
 	rules.Manifests[g.bundle.Environment] = manifest
 	if p := testAlgorithm().plan(rules, []group{g}); p.drops[Untrained] != 1 || p.learned != 0 {
 		t.Errorf("drops %v", p.drops)
+	}
+}
+
+// Of the agents that an environment trains, the algorithm may choose some by name.
+func TestPlanTrainsChosenAgents(t *testing.T) {
+	n := plainNetwork(t)
+	rules := planRules(t, n)
+	g := groupOf(n, 0, 0, 1, 0, 1, 0)
+	for i := range g.bundle.Rollouts {
+		g.bundle.Rollouts[i].Calls[0].Agent = "checker"
+	}
+	calls := g.bundle.Rollouts[0].Calls
+	for _, tt := range []struct {
+		agents []string
+		want   int
+	}{
+		{nil, len(calls[0].Completion) + len(calls[1].Completion)},
+		{[]string{"check*"}, len(calls[0].Completion)},
+		{[]string{"writer", "agen?"}, len(calls[1].Completion)},
+		{[]string{"agent", "checker"}, len(calls[0].Completion) + len(calls[1].Completion)},
+	} {
+		a := testAlgorithm()
+		a.Agents, a.Minibatches = tt.agents, 1
+		p := a.plan(rules, []group{g})
+		if got := p.minibatches[0].lengths; p.learned != 1 || got[0] != tt.want {
+			t.Errorf("%q: trained tokens %v, want %d", tt.agents, got, tt.want)
+		}
+	}
+	a := testAlgorithm()
+	a.Agents = []string{"writer"}
+	if p := a.plan(rules, []group{g}); p.drops[Untrained] != 1 {
+		t.Errorf("drops %v", p.drops)
+	}
+	a.Agents = []string{"[a"}
+	if err := a.check(); err == nil {
+		t.Error("a broken pattern passed")
+	}
+}
+
+// At either level the same tokens are trained, with the same weights.
+func TestPlanLevels(t *testing.T) {
+	n := plainNetwork(t)
+	a := testAlgorithm()
+	a.Minibatches = 1
+	sum := func(level row.Level) (rows, tokens int, weights float64) {
+		a.Level = level
+		for _, r := range a.plan(planRules(t, n), []group{groupOf(n, 0, 0, 1, 0, 1, 0)}).minibatches[0].rows {
+			rows++
+			tokens += len(r.Positions)
+			weights += r.weight * float64(len(r.Positions))
+		}
+		return rows, tokens, weights
+	}
+	rows, tokens, weights := sum(row.Trajectory)
+	if more, same, alike := sum(row.Transition); rows != 4 || more != 8 || same != tokens || math.Abs(alike-weights) > 1e-12 {
+		t.Errorf("%d rows with %d tokens of weight %v, as transitions %d with %d of %v", rows, tokens, weights, more, same, alike)
 	}
 }
 

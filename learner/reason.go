@@ -81,7 +81,7 @@ const (
 	TooFewScored Reason = "too_few_scored"
 	// ZeroVariance: all its returns are equal and credit assignment adds nothing, so that no advantage is left.
 	ZeroVariance Reason = "zero_variance"
-	// Untrained: no call of it was made by an agent that is trained.
+	// Untrained: no call of it was made by an agent that is trained here.
 	Untrained Reason = "untrained"
 )
 
