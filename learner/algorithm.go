@@ -17,9 +17,8 @@ type Algorithm struct {
 	Advantage advantage.Estimator
 	// Level says how calls are laid out as rows.
 	Level row.Level
-	// Agents are names of agents, with * and ? for parts of them, as CheckAgents takes them: of the agents that an
-	// environment trains, these are. None stands for all.
-	Agents []string
+	// Agents are those that are trained, of the agents that an environment trains.
+	Agents credit.Agents
 	// Loss bounds what a token, or a row of them, may do.
 	Loss loss.Function
 	// Normaliser weighs tokens against one another.
@@ -73,7 +72,7 @@ func (a Algorithm) check() error {
 	case a.Schedule.Peak <= 0:
 		return fmt.Errorf("algorithm: a learning rate of %v, it must be positive", a.Schedule.Peak)
 	}
-	if err := CheckAgents(a.Agents); err != nil {
+	if err := a.Agents.Check(); err != nil {
 		return fmt.Errorf("algorithm: %w", err)
 	}
 	return nil

@@ -127,7 +127,7 @@ func (a Algorithm) score(rules *Rules, g group) scored {
 		trained := make([]bool, len(r.Calls))
 		sum, n := 0.0, 0
 		for j, c := range r.Calls {
-			trained[j] = rules.trains(g.bundle.Environment, c.Agent) && a.trains(c.Agent)
+			trained[j] = rules.trains(g.bundle.Environment, c.Agent) && a.Agents.Has(c.Agent)
 			if trained[j] {
 				sum += returns[j]
 				n++

@@ -158,6 +158,39 @@ func TestPlanLevels(t *testing.T) {
 	}
 }
 
+// Every way to assign credit goes with every estimator at every level: advantages are finite, those of equal rollouts
+// equal, and the better rollout of a group has the larger one.
+func TestPlanOfEveryKind(t *testing.T) {
+	n := plainNetwork(t)
+	rules := planRules(t, n)
+	for _, c := range credit.Kinds.Names() {
+		for _, e := range advantage.Kinds.Names() {
+			for _, level := range []row.Level{row.Trajectory, row.Transition} {
+				a := testAlgorithm()
+				a.Minibatches, a.Level = 1, level
+				assigner, err := credit.Kinds.New(c, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				estimator, err := advantage.Kinds.New(e, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.Credit, a.Advantage = assigner.Part, estimator.Part
+				var sums [4]float64
+				for _, r := range a.plan(rules, []group{groupOf(n, 0, 0, 1, 0, 1, 0)}).minibatches[0].rows {
+					for _, v := range r.Advantages {
+						sums[r.rollout] += v
+					}
+				}
+				if !(sums[0] > sums[1]) || math.IsInf(sums[0], 0) || sums[2] != sums[0] || sums[3] != sums[1] {
+					t.Errorf("%s, %s, %v: rollouts of reward 1, 0, 1, 0 have %v", c, e, level, sums)
+				}
+			}
+		}
+	}
+}
+
 // lastCall gives a rollout's whole return to its last call.
 type lastCall struct{}
 

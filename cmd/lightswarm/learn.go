@@ -27,7 +27,7 @@ var (
 	}
 	learnerSettings = []string{
 		"learner.steps", "learner.target", "learner.hold", "learner.groups", "learner.patience", "learner.learning_rate",
-		"learner.loss", "learner.normaliser",
+		"learner.credit", "learner.advantage", "learner.level", "learner.agents", "learner.loss", "learner.normaliser",
 		"learner.evaluate_every", "learner.final_patience", "learner.workers", "learner.metrics",
 		"learner.queue", "learner.waiting", "learner.peer_pending", "learner.fetch_bytes",
 	}

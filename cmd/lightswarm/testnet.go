@@ -54,7 +54,7 @@ type testnetResult struct {
 // testnetSettings are the settings of nodes that a testnet lets the user change.
 var testnetSettings = append([]string{
 	"rollout.in_flight", "rollout.timeout", "rollout.environments.openenv", "learner.groups", "learner.learning_rate",
-	"learner.loss", "learner.normaliser", "learner.evaluate_every",
+	"learner.credit", "learner.advantage", "learner.level", "learner.agents", "learner.loss", "learner.normaliser", "learner.evaluate_every",
 }, agentSettings...)
 
 func (p *program) testnet() *cobra.Command {

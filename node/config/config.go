@@ -203,7 +203,7 @@ func Default() Config {
 			Groups:        32,
 			Patience:      20 * time.Second,
 			LearningRate:  3e-4,
-			Algorithm:     Algorithm{Loss: "dppo", Normaliser: "per-rollout"},
+			Algorithm:     Algorithm{Credit: "to-go", Advantage: "rloo", Level: "trajectory", Loss: "dppo", Normaliser: "per-rollout"},
 			EvaluateEvery: 5,
 			FinalPatience: 2 * time.Minute,
 			Hold:          3,

@@ -163,6 +163,18 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"loss out of range": {
 			Sources{File: write(t, "[learner]\nloss = 'tis cap=3 + veto low=2'\n")},
 			[]string{`learner.loss = "tis cap=3 + veto low=2"`, "config.toml", "after +: addition to a loss veto: low = 2: use 0 to 1"}},
+		"unknown credit": {
+			Sources{Flags: parse(t, "--learner-credit", "turn-grup")},
+			[]string{`learner.credit = "turn-grup" (flag --learner-credit): unknown credit "turn-grup"; did you mean turn-group`}},
+		"advantage out of range": {
+			Sources{File: write(t, "[learner]\nadvantage = 'rae decay=1'\n")},
+			[]string{`learner.advantage = "rae decay=1"`, "advantage rae: decay = 1: use 0 to 0.9999"}},
+		"unknown level": {
+			Sources{Environ: []string{"LIGHTSWARM_LEARNER_LEVEL=rollout"}},
+			[]string{"learner.level", "use trajectory or transition"}},
+		"broken agents": {
+			Sources{File: write(t, "[learner]\nagents = ['writer', '[a']\n")},
+			[]string{"learner.agents", "such as writer or check*"}},
 		"unknown normaliser": {
 			Sources{Environ: []string{"LIGHTSWARM_LEARNER_NORMALISER=per-call"}},
 			[]string{"learner.normaliser", "use per-rollout, per-token or per-constant"}},

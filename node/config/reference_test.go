@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lightswarm/lightswarm/learner/advantage"
+	"github.com/lightswarm/lightswarm/learner/credit"
 	"github.com/lightswarm/lightswarm/learner/loss"
 	"github.com/lightswarm/lightswarm/learner/named"
 )
@@ -82,11 +84,14 @@ network's id as its argument. Sizes are a number and B, KiB, MiB, GiB or TiB; du
 # The learner's algorithm
 
 A loss is its name, the parameters that are to differ from their defaults, and after plus signs what is put around it, from the
-inside out: ` + "`tis cap=3 + veto + k2 weight=0.01`" + `. Other parts have no more than a name and parameters. Package learner/loss has
-formulas and sources. w is the ratio of a token's probabilities under the policy that is trained and the one that sampled the
-token; a row is the trained tokens of one sequence, which holds a rollout's calls as far as each prompt repeats the calls before it.
+inside out: ` + "`tis cap=3 + veto + k2 weight=0.01`" + `. Other parts have no more than a name and parameters. Packages
+learner/credit, learner/advantage and learner/loss have formulas and sources. w is the ratio of a token's probabilities under the
+policy that is trained and the one that sampled the token; a row is the trained tokens of one sequence, which at level trajectory
+holds a rollout's calls as far as each prompt repeats the calls before it.
 
 `)
+	kinds(&b, credit.Kinds)
+	kinds(&b, advantage.Kinds)
 	kinds(&b, loss.Kinds)
 	kinds(&b, loss.Additions)
 	kinds(&b, loss.Normalisers)
