@@ -121,3 +121,29 @@ func TestFlatGroups(t *testing.T) {
 		t.Error("those that compare beyond the group do not learn from flat ones")
 	}
 }
+
+// The order in which the rollouts of a group, and the groups of a batch, arrive changes no baseline beyond rounding.
+func TestEstimatorsIgnoreOrder(t *testing.T) {
+	for _, name := range advantage.Kinds.Names() {
+		made, err := advantage.Kinds.New(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				returns := drawGroups(t)
+				want := made.Part.Estimate(returns)
+				shuffled := make([][]float64, len(returns))
+				for i, group := range returns {
+					shuffled[len(returns)-1-i] = rapid.Permutation(group).Draw(t, "order")
+				}
+				for i, b := range made.Part.Estimate(shuffled) {
+					w := want[len(returns)-1-i]
+					if !near(b.Mean, w.Mean) || !near(b.Scale/w.Scale, 1) && w.Scale < 1e4 {
+						t.Fatalf("group %d: baseline %v, in another order %v", len(returns)-1-i, w, b)
+					}
+				}
+			})
+		})
+	}
+}

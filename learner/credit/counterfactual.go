@@ -6,8 +6,8 @@ package credit
 //
 //	A(i, a) = R(i, a) - mean over k != i of R(k, a),
 //
-// with R(i, a) the mean of the returns that Return gives to agent a's calls in rollout i. All of the agent's calls in
-// the rollout get this. So an agent that is called in hard cases alone is compared with how hard cases end, not with all.
+// with R(i, a) the return that Return gives to agent a's calls in rollout i. All of the agent's calls in the rollout get
+// this. So an agent that is called in hard cases alone is compared with how hard cases end, not with all.
 // An agent that acted in one rollout alone is compared with nothing and gets 0. An agent's advantages, one for each
 // rollout, sum to zero. There is no learned critic, and what other agents did is averaged over, not held fixed.
 type CounterfactualAgent struct{}
@@ -17,36 +17,25 @@ func (CounterfactualAgent) Assign(r Rollout) []float64 { return make([]float64, 
 
 // Compare implements Comparer.
 func (CounterfactualAgent) Compare(group []Rollout) [][]float64 {
-	type record struct {
-		sum      float64
-		rollouts int
-	}
-	agents := make(map[string]*record)
+	agents := make(map[string]tally)
 	values := make([][]float64, len(group))
 	for i, r := range group {
 		values[i] = Return{}.Assign(r)
 		acted := make(map[string]bool)
 		for j, c := range r.Calls {
-			if acted[c.Agent] {
-				continue
+			if !acted[c.Agent] {
+				acted[c.Agent] = true
+				agents[c.Agent] = tally{agents[c.Agent].sum + values[i][j], agents[c.Agent].rollouts + 1}
 			}
-			acted[c.Agent] = true
-			if agents[c.Agent] == nil {
-				agents[c.Agent] = new(record)
-			}
-			agents[c.Agent].sum += values[i][j]
-			agents[c.Agent].rollouts++
 		}
 	}
 	for i, r := range group {
 		for j, c := range r.Calls {
-			others := agents[c.Agent].rollouts - 1
-			if others == 0 {
+			if others, ok := agents[c.Agent].without(values[i][j]); ok {
+				values[i][j] -= others
+			} else {
 				values[i][j] = 0
-				continue
 			}
-			rest := agents[c.Agent].sum - values[i][j]
-			values[i][j] -= rest / float64(others)
 		}
 	}
 	return values

@@ -2,8 +2,8 @@ package credit
 
 // Critic estimates how rollouts go on.
 type Critic interface {
-	// Values returns the expected undiscounted return from each call of each rollout on, before the call's completion is
-	// known. It is pure, and what it says of a call must not depend on what came of that call.
+	// Values returns the expected return from each call of each rollout on, before the call's completion is known, with
+	// the discount of whoever asks. It is pure, and what it says of a call must not depend on what came of that call.
 	Values(group []Rollout) [][]float64
 }
 
@@ -53,50 +53,4 @@ func (g GAE) Advantages(r Rollout, values []float64) []float64 {
 		advantages[i], next = ahead, values[i]
 	}
 	return advantages
-}
-
-// Siblings is a Critic without a model: it takes a call for worth what the group's other rollouts got from the same
-// decision point on, or, when none of them came there, their mean return. Asking other rollouts from a state instead of
-// a value model is VinePPO's way (Kazemnejad et al. 2024, arXiv 2410.01679), with the siblings that there
-// are in place of new samples. A rollout alone in its group is worth 0.
-type Siblings struct{}
-
-// Values implements Critic.
-func (Siblings) Values(group []Rollout) [][]float64 {
-	type tally struct {
-		sum      float64
-		rollouts int
-	}
-	// Each rollout counts once at a decision point, with its first call there.
-	points := make([]map[string]float64, len(group))
-	at := make(map[string]tally)
-	var all float64
-	for i, r := range group {
-		points[i] = make(map[string]float64)
-		for j, ahead := range (ToGo{}).Assign(r) {
-			key := decision(r.Calls[j])
-			if _, again := points[i][key]; again {
-				continue
-			}
-			points[i][key] = ahead
-			t := at[key]
-			at[key] = tally{t.sum + ahead, t.rollouts + 1}
-		}
-		all += whole(r)
-	}
-	values := make([][]float64, len(group))
-	for i, r := range group {
-		values[i] = make([]float64, len(r.Calls))
-		for j, c := range r.Calls {
-			key := decision(c)
-			t := at[key]
-			switch {
-			case t.rollouts > 1:
-				values[i][j] = (t.sum - points[i][key]) / float64(t.rollouts-1)
-			case len(group) > 1:
-				values[i][j] = (all - whole(r)) / float64(len(group)-1)
-			}
-		}
-	}
-	return values
 }

@@ -15,7 +15,7 @@ var comparers = map[string]credit.Comparer{
 	"TurnGroup":           credit.TurnGroup{},
 	"TurnGroup weighed":   credit.TurnGroup{Weight: 0.5, Discount: 0.5},
 	"CounterfactualAgent": credit.CounterfactualAgent{},
-	"GAE":                 credit.GAE{Critic: credit.Siblings{}, Discount: 0.5, Lambda: 0.5},
+	"GAE":                 credit.GAE{Critic: credit.Siblings{Discount: 0.5}, Discount: 0.5, Lambda: 0.5},
 }
 
 func at(agent string, prompt ...int32) credit.Call { return credit.Call{Agent: agent, Prompt: prompt} }
@@ -148,7 +148,7 @@ func TestCompareSumsToZero(t *testing.T) {
 func TestCompareOfEquals(t *testing.T) {
 	for name, rule := range comparers {
 		if g, ok := rule.(credit.GAE); ok {
-			g.Discount = 1 // With a discount, a longer rollout is worth less.
+			g.Discount, g.Critic = 1, credit.Siblings{} // With a discount, a longer rollout is worth less.
 			rule = g
 		}
 		if g, ok := rule.(credit.TurnGroup); ok {

@@ -42,7 +42,7 @@ var Kinds = named.Table[Assigner]{
 				{Name: "lambda", Default: 0.95, Min: 0, Max: 1, About: "how much what happened counts, against what siblings say"},
 			},
 			Make: func(v func(string) float64) Assigner {
-				return GAE{Critic: Siblings{}, Discount: v("discount"), Lambda: v("lambda")}
+				return GAE{Critic: Siblings{Discount: v("discount")}, Discount: v("discount"), Lambda: v("lambda")}
 			},
 		},
 	},

@@ -18,7 +18,7 @@ func TestKinds(t *testing.T) {
 		"intermediate weight=2":           credit.Intermediate{Weight: 2},
 		"turn-group weight=2 discount=.5": credit.TurnGroup{Weight: 2, Discount: 0.5},
 		"counterfactual-agent":            credit.CounterfactualAgent{},
-		"gae lambda=0.5 discount=0.25":    credit.GAE{Critic: credit.Siblings{}, Lambda: 0.5, Discount: 0.25},
+		"gae lambda=0.5 discount=0.25":    credit.GAE{Critic: credit.Siblings{Discount: 0.25}, Lambda: 0.5, Discount: 0.25},
 	} {
 		got, err := credit.Kinds.Parse(spec)
 		if diff := cmp.Diff(want, got.Part); err != nil || diff != "" {
