@@ -179,8 +179,8 @@ func TestCompareOfEquals(t *testing.T) {
 	}
 }
 
-// With lambda and discount 1, advantage and value are the return from the call on, whatever the critic says; with lambda
-// 0, the advantage is the critic's surprise at one step.
+// With lambda 1, advantage and value are the return from the call on, whatever the critic says; with lambda 0,
+// the advantage is the critic's surprise at one step.
 func TestGAE(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawGroup(t)[0]
@@ -189,8 +189,12 @@ func TestGAE(t *testing.T) {
 			values[i] = float64(rapid.IntRange(-16, 16).Draw(t, "value")) / 8
 		}
 		all, one := credit.GAE{Lambda: 1}.Advantages(r, values), credit.GAE{}.Advantages(r, values)
-		ahead := credit.ToGo{}.Assign(r)
+		half := credit.GAE{Lambda: 1, Discount: 0.5}.Advantages(r, values)
+		ahead, discounted := credit.ToGo{}.Assign(r), credit.ToGo{Discount: 0.5}.Assign(r)
 		for i := range values {
+			if half[i]+values[i] != discounted[i] {
+				t.Fatalf("call %d: advantage %v and value %v, discounted return %v", i, half[i], values[i], discounted[i])
+			}
 			if all[i]+values[i] != ahead[i] {
 				t.Fatalf("call %d: advantage %v and value %v, return %v", i, all[i], values[i], ahead[i])
 			}
