@@ -13,8 +13,9 @@
 //  1. A block is at most wire.MaxBlockBytes. Its size is checked before memory is set aside for it.
 //  2. A block's bytes are hashed and compared with its CID before anybody sees them: the caller, the store, other
 //     peers. A peer that sends other bytes is reported through Options.Misbehaved.
-//  3. A peer that is silent, slow or lacks the block costs one bounded wait; the next candidate is then asked.
-//     Candidates are the caller's hints, then other members in random order.
+//  3. A peer that lacks the block or fails costs the time until then, and one that is silent a few seconds, after which
+//     the next candidate is asked besides. Candidates are the caller's hints, then other members in random order; a peer
+//     that was silent or failed comes after the others for a while, so that many fetches do not wait for it one by one.
 //  4. One CID is fetched once however many callers ask for it at the same time.
 //  5. A server holds a bounded number of blocks in memory, whatever its peers ask for.
 //

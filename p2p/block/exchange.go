@@ -34,9 +34,12 @@ type Options struct {
 	Window int
 	// Stall is how long a peer may send nothing while an answer is due; the default is 15 s.
 	Stall time.Duration
-	// Attempt is how long a fetch waits for one peer before it asks the next; the default is what the largest block may
+	// Attempt is how long a fetch waits for one peer at most; the default is what the largest block may
 	// take after a Stall, about 90 s.
 	Attempt time.Duration
+	// Patience is how long a fetch waits for peers that send next to nothing before it asks another one besides; the
+	// default is 3 s.
+	Patience time.Duration
 	// Idle is how long an unused stream is kept; the default is 60 s.
 	Idle time.Duration
 	// MaxPeers is how many peers one fetch asks, hints included, before it gives up; the default is 16.
@@ -54,6 +57,7 @@ type Exchange struct {
 	running sync.WaitGroup // Sessions and flights; Add only under mu while not closed.
 
 	counters counters
+	slow     slowPeers
 
 	mu       sync.Mutex
 	closed   bool                  // guarded by mu
@@ -71,7 +75,7 @@ type Stats struct {
 	Fetched, FetchedBytes uint64 // Blocks received from peers, verified, and their bytes.
 	Local                 uint64 // Fetches answered from the store.
 	Coalesced             uint64 // Fetches that joined one already under way.
-	Retried               uint64 // Times that a fetch moved on to another peer.
+	Retried               uint64 // Times that a fetch asked another peer, because one failed or was silent.
 	Misbehaved            uint64 // Peers caught with wrong bytes or a broken protocol.
 	Failed                uint64 // Fetches that no peer could answer.
 	StoreFailed           uint64 // Fetched blocks that the store did not take.
@@ -83,6 +87,7 @@ func New(h host.Host, store Store, opts Options) *Exchange {
 	setDefault(&opts.Window, 64)
 	setDefault(&opts.Stall, 15*time.Second)
 	setDefault(&opts.Attempt, opts.Stall+transferTime(wire.MaxBlockBytes))
+	setDefault(&opts.Patience, 3*time.Second)
 	setDefault(&opts.Idle, time.Minute)
 	setDefault(&opts.MaxPeers, 16)
 	if opts.Members == nil {
@@ -98,6 +103,7 @@ func New(h host.Host, store Store, opts Options) *Exchange {
 	x := &Exchange{
 		host: h, store: store, opts: opts, ctx: ctx, cancel: cancel,
 		sessions: make(map[peer.ID]*session), flights: make(map[flightKey]*flight),
+		slow: slowPeers{since: make(map[peer.ID]time.Time)},
 	}
 	x.server = serve(h, store, &x.counters.served, &x.counters.servedBytes)
 	return x
@@ -203,6 +209,16 @@ func (x *Exchange) load(p peer.ID) int {
 	defer x.mu.Unlock()
 	if s := x.sessions[p]; s != nil {
 		return s.load()
+	}
+	return 0
+}
+
+// received is how many bytes came from a peer over the session with it.
+func (x *Exchange) received(p peer.ID) uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s := x.sessions[p]; s != nil {
+		return s.received.Load()
 	}
 	return 0
 }

@@ -210,6 +210,80 @@ func TestFetchFallsBack(t *testing.T) {
 	}
 }
 
+// Members that claim to have blocks and never send them, or send them too slowly to be of use, hold up no package of many
+// blocks: they are waited for once, together with others, and not for each block.
+func TestSilentHoldersHoldUpLittle(t *testing.T) {
+	for name, answer := range map[string]func(wire.BlockRequest, network.Stream){
+		"silent": func(_ wire.BlockRequest, s network.Stream) { hold(s) },
+		"dribbling": func(_ wire.BlockRequest, s network.Stream) {
+			writeHeader(s, wire.BlockHeader{Found: true, Bytes: wire.MaxBlockBytes})
+			for {
+				time.Sleep(time.Second)
+				if _, err := s.Write(make([]byte, 100)); err != nil {
+					return
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtualtime.Test(t, func(t *testing.T) {
+				b := newBench(t, 6)
+				defer b.close()
+				defer time.Sleep(2 * time.Second) // Lets the last dribble find its stream closed.
+				var hints []wire.PeerID
+				for i := 1; i < 5; i++ {
+					hostile(b, i, answer)
+					hints = append(hints, b.hint(i))
+				}
+				hints = append(hints, b.hint(5))
+				var blocks [][]byte
+				for i := range 20 {
+					blocks = append(blocks, blockOf(5000, i))
+				}
+				defer b.seed(5, blocks...).Close()
+				x, _ := b.fetcher(block.Options{})
+				defer x.Close()
+				start := time.Now()
+				for _, data := range blocks {
+					if got, err := x.Fetch(t.Context(), wire.SumCID(data), hints, 0); err != nil || !bytes.Equal(got, data) {
+						t.Fatal(err)
+					}
+				}
+				// Four times 3 s for the first block, and round trips.
+				if took := time.Since(start); took > 20*time.Second {
+					t.Errorf("20 blocks took %s of virtual time", took)
+				}
+			})
+		})
+	}
+}
+
+// Callers that give up sooner than a silent peer is given up get the block all the same when they ask again and again.
+func TestImpatientCallersGetPastSilentHolders(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
+		b := newBench(t, 8)
+		defer b.close()
+		var hints []wire.PeerID
+		for i := 1; i < 7; i++ {
+			hostile(b, i, func(_ wire.BlockRequest, s network.Stream) { hold(s) })
+			hints = append(hints, b.hint(i))
+		}
+		data := blockOf(5000, 1)
+		defer b.seed(7, data).Close()
+		x, _ := b.fetcher(block.Options{})
+		defer x.Close()
+		for range 4 {
+			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+			_, err := x.Fetch(ctx, wire.SumCID(data), append(hints, b.hint(7)), 0)
+			cancel()
+			if err == nil {
+				return
+			}
+		}
+		t.Error("the block did not come")
+	})
+}
+
 func TestFetchSaysWhy(t *testing.T) {
 	virtualtime.Test(t, func(t *testing.T) {
 		b := newBench(t, 3)

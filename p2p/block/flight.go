@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -87,57 +89,134 @@ func (x *Exchange) fly(ctx context.Context, f *flight) {
 	close(f.done)
 }
 
-// fetch asks one peer after the other until one answers with the block.
+// reply is what came of asking one peer.
+type reply struct {
+	peer peer.ID
+	data []byte
+	err  error
+}
+
+// search is the asking of one fetch. It is for one goroutine, and owns those that ask.
+type search struct {
+	x       *Exchange
+	f       *flight
+	tried   map[peer.ID]bool
+	asked   map[peer.ID]uint64 // Peers that have not answered yet, with what their sessions had received when looked at last.
+	replies chan reply         // Has room for all.
+	running sync.WaitGroup
+}
+
+// fetch asks one peer after the other until one answers with the block. While all that were asked are silent it asks one
+// more besides.
 func (x *Exchange) fetch(ctx context.Context, f *flight) ([]byte, error) {
 	cid := f.key.cid
-	tried := make(map[peer.ID]bool)
+	s := &search{
+		x: x, f: f, tried: make(map[peer.ID]bool), asked: make(map[peer.ID]uint64), replies: make(chan reply, x.opts.MaxPeers),
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer s.running.Wait()
+	defer cancel()
+	look := time.NewTicker(x.opts.Patience)
+	defer look.Stop()
 	absent := 0
 	var last error
-	for len(tried) < x.opts.MaxPeers {
-		p, ok := x.candidate(f, tried)
-		if !ok {
-			break
-		}
-		if len(tried) > 0 {
-			x.counters.retried.Add(1)
-		}
-		tried[p] = true
-		data, err := x.ask(ctx, p, cid, f.key.limit)
-		switch {
-		case err == nil:
-			x.keep(cid, data)
-			return data, nil
-		case ctx.Err() != nil:
-			return nil, fmt.Errorf("fetch block %s: %w", cid, ctx.Err())
-		case errors.Is(err, ErrNotFound):
-			absent++
-		default:
-			last = fmt.Errorf("%s: %w", p, err)
+	for s.next(ctx); len(s.asked) > 0; {
+		select {
+		case r := <-s.replies:
+			delete(s.asked, r.peer)
+			switch {
+			case r.err == nil:
+				x.keep(cid, r.data)
+				x.slow.clear(r.peer)
+				return r.data, nil
+			case ctx.Err() != nil:
+				return nil, fmt.Errorf("fetch block %s: %w", cid, ctx.Err())
+			case errors.Is(r.err, ErrNotFound):
+				absent++
+				x.slow.clear(r.peer)
+			default:
+				x.slow.mark(r.peer)
+				last = fmt.Errorf("%s: %w", r.peer, r.err)
+			}
+			if s.next(ctx) {
+				look.Reset(x.opts.Patience)
+			}
+		case <-look.C:
+			if s.silent() {
+				s.next(ctx)
+			}
 		}
 	}
 	if last != nil {
 		return nil, fmt.Errorf("fetch block %s: of %d peers %d do not have it, the others failed, the last with %w",
-			cid, len(tried), absent, last)
+			cid, len(s.tried), absent, last)
 	}
 	return nil, fmt.Errorf("fetch block %s: %w at any of %d peers", cid, ErrNotFound, absent)
 }
 
-// candidate chooses whom to ask next: hints that are connected in their order, other hints, then the members with the
-// fewest requests waiting, ties by chance.
+// next asks one more peer. It is false if there is none that may be asked.
+func (s *search) next(ctx context.Context) bool {
+	if len(s.tried) >= s.x.opts.MaxPeers {
+		return false
+	}
+	p, ok := s.x.candidate(s.f, s.tried)
+	if !ok {
+		return false
+	}
+	if len(s.tried) > 0 {
+		s.x.counters.retried.Add(1)
+	}
+	s.tried[p] = true
+	s.asked[p] = s.x.received(p)
+	s.running.Go(func() {
+		data, err := s.x.ask(ctx, p, s.f.key.cid, s.f.key.limit)
+		s.replies <- reply{p, data, err}
+	})
+	return true
+}
+
+// silent says whether all peers that are asked sent next to nothing since it was called last, and notes that they are
+// slow.
+func (s *search) silent() bool {
+	enough := uint64(s.x.opts.Patience.Seconds() * progressRate)
+	silent := true
+	for p, before := range s.asked {
+		now := s.x.received(p)
+		s.asked[p] = now
+		if now >= before+enough {
+			silent = false
+		} else {
+			s.x.slow.mark(p)
+		}
+	}
+	return silent
+}
+
+// candidate chooses whom to ask next: hints that are connected in their order, other hints, hints that were slow lately,
+// then the members with the fewest requests waiting, ties by chance, those last that were slow.
 func (x *Exchange) candidate(f *flight, tried map[peer.ID]bool) (peer.ID, bool) {
 	x.mu.Lock()
 	hints := slices.DeleteFunc(slices.Clone(f.hints), func(p peer.ID) bool { return tried[p] })
 	x.mu.Unlock()
-	if i := slices.IndexFunc(hints, x.connected); i >= 0 {
-		return hints[i], true
-	}
 	if len(hints) > 0 {
-		return hints[0], true
+		return slices.MinFunc(hints, func(a, b peer.ID) int {
+			return cmp.Or(x.slow.compare(a, b), cmp.Compare(rank(x.connected(a)), rank(x.connected(b))))
+		}), true
 	}
 	members := slices.DeleteFunc(slices.Clone(x.opts.Members()), func(p peer.ID) bool { return tried[p] || p == x.host.ID() })
 	if len(members) == 0 {
 		return "", false
 	}
 	rand.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
-	return slices.MinFunc(members, func(a, b peer.ID) int { return cmp.Compare(x.load(a), x.load(b)) }), true
+	return slices.MinFunc(members, func(a, b peer.ID) int {
+		return cmp.Or(x.slow.compare(a, b), cmp.Compare(x.load(a), x.load(b)))
+	}), true
+}
+
+// rank orders what is wanted before what is not.
+func rank(wanted bool) int {
+	if wanted {
+		return 0
+	}
+	return 1
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -31,6 +32,8 @@ type session struct {
 	peer   peer.ID
 	window chan struct{}          // One element for each request queued or sent and not answered.
 	keep   func(wire.CID, []byte) // Takes the blocks that came after their caller had left.
+
+	received atomic.Uint64 // Bytes that came.
 
 	mu      sync.Mutex
 	queued  []*request    // Not sent yet; guarded by mu.
@@ -214,7 +217,7 @@ func (s *session) nextBatch() wire.BlockRequest {
 
 // read matches answers with requests. A peer may stay silent for stall while an answer is due.
 func (s *session) read(ctx context.Context, st network.Stream, stall, idle time.Duration) error {
-	r := bufio.NewReaderSize(st, bufferBytes)
+	r := bufio.NewReaderSize(counted{st, &s.received}, bufferBytes)
 	rest := time.NewTimer(idle)
 	defer rest.Stop()
 	for {
@@ -242,6 +245,18 @@ func (s *session) read(ctx context.Context, st network.Stream, stall, idle time.
 			return fmt.Errorf("%w: %w", errProtocol, err)
 		}
 	}
+}
+
+// counted counts what is read.
+type counted struct {
+	io.Reader
+	n *atomic.Uint64
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n.Add(uint64(n))
+	return n, err
 }
 
 // oldest is the request whose answer is due next, nil when none is.
