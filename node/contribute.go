@@ -20,7 +20,7 @@ func refusal(code, format string, values ...any) error {
 
 // Environments implements api.Node: what this node keeps, and what members say that they keep. Of one author there is one
 // entry for a manifest. Entries are ordered as p2p.Network.FindPackages orders them, the node's own first.
-func (n *Node) Environments(ctx context.Context, cid string) ([]api.Environment, error) {
+func (n *Node) Environments(ctx context.Context, cid string, everywhere bool) ([]api.Environment, error) {
 	var manifest wire.CID
 	if cid != "" {
 		var err error
@@ -38,7 +38,7 @@ func (n *Node) Environments(ctx context.Context, cid string) ([]api.Environment,
 		at[p.Author.String()+p.Manifest.String()] = len(list)
 		list = append(list, environmentJSON(p, true))
 	}
-	for _, o := range n.network.FindPackages(ctx, manifest) {
+	for _, o := range n.network.FindPackages(ctx, manifest, everywhere) {
 		k := o.Author.String() + o.Manifest.String()
 		i, there := at[k]
 		if !there {

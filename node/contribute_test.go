@@ -76,11 +76,11 @@ func TestPackagesAreSharedAndDropped(t *testing.T) {
 		t.Errorf("another author's package of the same name: %v", err)
 	}
 
-	list, err := volunteer.Environments(t.Context(), "")
+	list, err := volunteer.Environments(t.Context(), "", false)
 	if err != nil || len(list) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	list, err = volunteer.Environments(t.Context(), cid)
+	list, err = volunteer.Environments(t.Context(), cid, false)
 	if err != nil || len(list) != 1 || list[0].Kept || len(list[0].Holders) != 1 || list[0].Holders[0] != founder.Peer().String() {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -95,10 +95,10 @@ func TestPackagesAreSharedAndDropped(t *testing.T) {
 	}
 	refusedAs(t, founder.DropEnvironment(cid), "not_found")
 	refusedAs(t, founder.DropEnvironment("words"), "bad_request")
-	if list, err = volunteer.Environments(t.Context(), cid); err != nil || len(list) != 0 {
+	if list, err = volunteer.Environments(t.Context(), cid, false); err != nil || len(list) != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	_, err = volunteer.Environments(t.Context(), "words")
+	_, err = volunteer.Environments(t.Context(), "words", false)
 	refusedAs(t, err, "bad_request")
 }
 
@@ -151,7 +151,7 @@ func TestPackagesAmongHostileMembers(t *testing.T) {
 			}
 			_, _ = s.Write(append(append([]byte{byte(len(header))}, header...), "evil"...))
 		})
-		list, err := asker.Environments(t.Context(), f.CID().String())
+		list, err := asker.Environments(t.Context(), f.CID().String(), false)
 		if err != nil || len(list) != 1 || len(list[0].Holders) != 1 {
 			t.Fatalf("%+v, %v", list, err)
 		}

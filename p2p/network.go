@@ -53,7 +53,7 @@ type Network struct {
 	mu      sync.Mutex
 	started bool           // guarded by mu
 	closed  bool           // guarded by mu
-	running sync.WaitGroup // watch, and the Run under way; Add only in New, or under mu while not closed.
+	running sync.WaitGroup // watch, the Run and each FindPackages under way; Add only in New, or under mu while not closed.
 
 	closing  sync.Once
 	closeErr error // Set by closing.

@@ -1,10 +1,14 @@
 package p2p_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
+
 	"github.com/lightswarm/lightswarm/p2p"
+	"github.com/lightswarm/lightswarm/p2p/packages"
 	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -43,7 +47,7 @@ func TestPackagesAreFound(t *testing.T) {
 		asker, holder := w.nodes[2], w.nodes[3]
 		find := func(manifest wire.CID, want int) {
 			t.Helper()
-			offers := asker.FindPackages(t.Context(), manifest)
+			offers := asker.FindPackages(t.Context(), manifest, false)
 			if len(offers) != want {
 				t.Errorf("%d offers, want %d", len(offers), want)
 			}
@@ -65,5 +69,91 @@ func TestPackagesAreFound(t *testing.T) {
 		}
 		find(wire.CID{}, 0)
 		find(statement.Manifest, 1)
+	})
+}
+
+// letters is an author's statement about an environment that does not exist.
+func letters(t *testing.T, w *world) wire.SignedEnvironmentPackage {
+	t.Helper()
+	s, err := wire.SignEnvironmentPackage(wire.NewKey(w.private(90)), wire.EnvironmentPackage{
+		Name: "letters", Version: "1.0.0", Manifest: wire.SumCID([]byte("letters")), Created: time.UnixMilli(1),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// silence makes a node take questions about packages and answer none.
+func silence(n *node) {
+	n.Host().SetStreamHandler(packages.Protocol, func(s network.Stream) {
+		for b := make([]byte, 100); ; {
+			if _, err := s.Read(b); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// A member that does not answer, and peers that the table names and that are gone, do not hold up what others offer. Close
+// ends a question under way.
+func TestSilentMembersHoldUpNoSearch(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
+		w := newWorld(t, 42)
+		defer w.close()
+		statement := letters(t, w)
+		for i := range 7 {
+			w.add(func(c *p2p.Config) {
+				c.DHT = true
+				if i >= 3 {
+					c.Packages = statements{statement}
+				}
+			})
+		}
+		asker, holder := w.nodes[2], w.nodes[3]
+		time.Sleep(5 * time.Minute)
+		w.connect(asker, holder)
+		silence(w.nodes[1])
+		w.waitFor("the asker has members", time.Minute, func() bool { return asker.Stats().Members >= 3 })
+		find := func(everywhere bool, holders int, limit time.Duration) {
+			t.Helper()
+			start := time.Now()
+			offers := asker.FindPackages(t.Context(), statement.Manifest, everywhere)
+			if took := time.Since(start); len(offers) != 1 || len(offers[0].Holders) < holders || took > limit {
+				t.Errorf("after %s: %+v", took, offers)
+			}
+		}
+		find(false, 1, 5*time.Second)
+
+		// Dead providers: all but one leave, and that one is not connected.
+		for _, n := range w.nodes[4:] {
+			n.stop()
+		}
+		if err := asker.Host().Network().ClosePeer(holder.Host().ID()); err != nil {
+			t.Fatal(err)
+		}
+		find(false, 1, 18*time.Second) // 10 s for the silent member, and then some for the search.
+
+		// Another one claims to keep it, and does not: everywhere finds who does.
+		liar := w.nodes[0]
+		server := packages.Serve(liar.Host(), w.network, statements{statement})
+		defer server.Close()
+		find(true, 2, 12*time.Second)
+
+		silence(liar)
+		answered := make(chan time.Time, 1)
+		go func() {
+			asker.FindPackages(context.Background(), wire.CID{}, false)
+			answered <- time.Now()
+		}()
+		time.Sleep(time.Second)
+		asker.stop()
+		closed := time.Now()
+		if at := <-answered; at.After(closed) {
+			t.Errorf("the question ended %s after Close", at.Sub(closed))
+		}
+		if offers := asker.FindPackages(t.Context(), wire.CID{}, false); len(offers) != 0 {
+			t.Errorf("a closed network offers %+v", offers)
+		}
 	})
 }

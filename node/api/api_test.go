@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type fake struct {
 	ledger   func(from uint64, limit int) ([]LedgerEntry, error)
 	events   Broadcaster
 	shutdown chan struct{}
+	kept     atomic.Bool // A slow package was.
 }
 
 func (f *fake) Status() Status                                { return f.status }
@@ -47,7 +49,7 @@ func (f *fake) Block(ctx context.Context, cid string, from []string) ([]byte, er
 	return nil, errors.New("nobody has " + cid)
 }
 
-func (f *fake) Environments(_ context.Context, cid string) ([]Environment, error) {
+func (f *fake) Environments(_ context.Context, cid string, everywhere bool) ([]Environment, error) {
 	if cid == "damaged" {
 		return nil, errors.New("secret path")
 	}
@@ -55,6 +57,10 @@ func (f *fake) Environments(_ context.Context, cid string) ([]Environment, error
 }
 
 func (f *fake) KeepEnvironment(_ context.Context, file []byte) (Environment, error) {
+	if string(file) == "slow" {
+		<-f.shutdown
+		f.kept.Store(true)
+	}
 	if string(file) == "bad" {
 		return Environment{}, fmt.Errorf("keep: %w", &Error{Code: "bad_request", Message: "this is no package"})
 	}
@@ -306,11 +312,11 @@ func TestEnvironments(t *testing.T) {
 		}
 	}
 	for _, cid := range []string{"", "bafkreione"} {
-		if list, err := c.Environments(t.Context(), cid); err != nil || len(list) != 1 || list[0].CID != cid {
+		if list, err := c.Environments(t.Context(), cid, false); err != nil || len(list) != 1 || list[0].CID != cid {
 			t.Errorf("%v, %v", list, err)
 		}
 	}
-	_, err := c.Environments(t.Context(), "damaged")
+	_, err := c.Environments(t.Context(), "damaged", true)
 	refused(err, "internal", "see the node's log")
 
 	large := make([]byte, 2<<20) // more than the body of any other request
@@ -338,4 +344,26 @@ func TestEnvironments(t *testing.T) {
 	}
 	_, err = c.Block(t.Context(), "bafkreislow")
 	refused(err, "timeout", "fetch")
+}
+
+// A package that is being kept as the server closes is kept before Close returns: the node closes its store then.
+func TestCloseWaitsForRequests(t *testing.T) {
+	f, s := serve(t)
+	c := client(t, s, token)
+	go func() {
+		// It fails once Close has lost patience and broken the connection.
+		if _, err := c.KeepEnvironment(t.Context(), []byte("slow")); err == nil {
+			t.Error("there was an answer")
+		}
+		close(f.shutdown)
+	}()
+	for len(s.keeping) == 0 {
+		runtime.Gosched()
+	}
+	if err := s.Close(); err == nil {
+		t.Error("no error for a request that was broken off")
+	}
+	if !f.kept.Load() {
+		t.Error("Close did not wait")
+	}
 }

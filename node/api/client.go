@@ -61,11 +61,11 @@ func (c *Client) Ledger(ctx context.Context, from uint64, limit int) ([]LedgerEn
 	return get[[]LedgerEntry](ctx, c, fmt.Sprintf("/v1/ledger?from=%d&limit=%d", from, limit))
 }
 
-// Block asks for the block of a CID, which the node asks these peers for before others; 16 of them at most count.
+// Block asks for the block of a CID, which the node asks these peers for before others; MaxHints of them at most count.
 func (c *Client) Block(ctx context.Context, cid string, from ...string) ([]byte, error) {
 	path := "/v1/blocks/" + url.PathEscape(cid)
 	if len(from) > 0 {
-		path += "?" + url.Values{"from": from[:min(len(from), maxHints)]}.Encode()
+		path += "?" + url.Values{"from": from[:min(len(from), MaxHints)]}.Encode()
 	}
 	response, err := c.do(ctx, http.MethodGet, path)
 	if err != nil {
@@ -79,11 +79,19 @@ func (c *Client) Block(ctx context.Context, cid string, from ...string) ([]byte,
 	return data, nil
 }
 
-// Environments asks for the packages that the node and members keep: all, or those of one CID unless it is empty.
-func (c *Client) Environments(ctx context.Context, cid string) ([]Environment, error) {
+// Environments asks for the packages that the node and members keep: all, or those of one CID unless it is empty. With
+// everywhere the node looks for others who keep that one even if members say that they do.
+func (c *Client) Environments(ctx context.Context, cid string, everywhere bool) ([]Environment, error) {
 	path := "/v1/environments"
+	query := url.Values{}
 	if cid != "" {
-		path += "?" + url.Values{"cid": {cid}}.Encode()
+		query.Set("cid", cid)
+	}
+	if everywhere {
+		query.Set("everywhere", "")
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
 	}
 	return ask[[]Environment](ctx, c, c.patient, http.MethodGet, path, nil)
 }

@@ -22,7 +22,8 @@ var statuses = map[string]int{
 func (s *Server) environments(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := s.longer(w, r)
 	defer cancel()
-	found, err := s.node.Environments(ctx, r.URL.Query().Get("cid"))
+	query := r.URL.Query()
+	found, err := s.node.Environments(ctx, query.Get("cid"), query.Has("everywhere"))
 	if err != nil {
 		s.fail(w, "the environments could not be listed", err)
 		return

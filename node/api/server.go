@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,8 +33,8 @@ type Node interface {
 	// before others.
 	Block(ctx context.Context, cid string, from []string) ([]byte, error)
 	// Environments lists the packages that this node and members keep: all, or those of one CID unless it is empty. It
-	// asks members.
-	Environments(ctx context.Context, cid string) ([]Environment, error)
+	// asks members and, for one CID that none of them keeps or if everywhere is set, whom else it can find.
+	Environments(ctx context.Context, cid string, everywhere bool) ([]Environment, error)
 	// KeepEnvironment keeps a package and serves it to members. The file is not changed, and not kept after the call.
 	KeepEnvironment(ctx context.Context, file []byte) (Environment, error)
 	// DropEnvironment ends that.
@@ -48,7 +49,6 @@ type Node interface {
 const (
 	maxHeaderBytes  = 16 << 10
 	maxBodyBytes    = 4 << 10
-	maxHints        = 16
 	maxStreams      = 16
 	maxLedger       = 1000
 	defaultLedger   = 100
@@ -65,6 +65,9 @@ const (
 	environmentTimeout = 45 * time.Second
 )
 
+// MaxHints is how many peers a request for a block may name.
+const MaxHints = 16
+
 // MaxPackageBytes bounds a package file that a client sends.
 const MaxPackageBytes = 65 << 20
 
@@ -80,6 +83,10 @@ type Server struct {
 	address string
 	done    chan struct{}
 	stop    context.CancelFunc
+
+	mu       sync.Mutex
+	closed   bool           // guarded by mu
+	handling sync.WaitGroup // Requests; Add only under mu while not closed.
 }
 
 // Serve starts the API on a loopback address, host:port, and returns at once. The caller closes the server.
@@ -126,7 +133,8 @@ func Serve(address, token string, node Node, metrics prometheus.Gatherer, log *s
 // Address is where the server listens, as host:port.
 func (s *Server) Address() string { return s.address }
 
-// Close ends event streams, lets other requests end within a few seconds, and waits for the server.
+// Close ends event streams, lets other requests end within a few seconds, and waits for the server and for whatever still
+// handles a request: after it nothing calls the node any more.
 func (s *Server) Close() error {
 	s.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
@@ -136,6 +144,10 @@ func (s *Server) Close() error {
 		err = errors.Join(err, s.http.Close())
 	}
 	<-s.done
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.handling.Wait()
 	if err != nil {
 		return fmt.Errorf("stop the local API: %w", err)
 	}
@@ -165,9 +177,24 @@ func (s *Server) handler(metrics prometheus.Gatherer) http.Handler {
 	return s.guard(mux)
 }
 
+// enter counts a request that Close waits for, which then calls handling.Done; it is false once the server is closed.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.handling.Add(1)
+	return true
+}
+
 // guard lets through what comes from this machine and knows the token.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.enter() {
+			return // Nobody is there to read an answer.
+		}
+		defer s.handling.Done()
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		if !s.ownHost(r.Host) {
@@ -230,8 +257,8 @@ func (s *Server) block(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), blockTimeout)
 	defer cancel()
 	from := r.URL.Query()["from"]
-	if len(from) > maxHints {
-		s.refuse(w, http.StatusBadRequest, "bad_request", fmt.Sprintf("from may name %d peers", maxHints))
+	if len(from) > MaxHints {
+		s.refuse(w, http.StatusBadRequest, "bad_request", fmt.Sprintf("from may name %d peers", MaxHints))
 		return
 	}
 	data, err := s.node.Block(ctx, r.PathValue("cid"), from)

@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -46,7 +47,8 @@ const (
 	kademliaInterval  = 2 * time.Minute  // Between two searches.
 	kademliaQuery     = 30 * time.Second // For one search or advertisement.
 	kademliaAdvertise = time.Minute      // For the advertisements of one round, behind which the search for members waits.
-	kademliaFound     = 64               // Peers of one search.
+	kademliaFound     = 64               // Peers of one search,
+	kademliaProviders = 128              // and of one for something that few have.
 )
 
 // Name implements Source.
@@ -73,7 +75,7 @@ func (k *Kademlia) Run(ctx context.Context, found func(peer.AddrInfo)) error {
 	again := make(map[string]time.Time) // When each name is to be advertised again.
 	for pause := kademliaFirst; k.wait(ctx, pause); pause = kademliaInterval {
 		k.advertise(ctx, rendezvous, again)
-		for _, info := range k.search(ctx, rendezvous, k.network.String()) {
+		for info := range k.search(ctx, rendezvous, k.network.String(), kademliaFound) {
 			found(info)
 		}
 	}
@@ -125,20 +127,21 @@ func (k *Kademlia) advertise(ctx context.Context, table *routing.RoutingDiscover
 	}
 }
 
-// search returns the peers that advertised a name, without this one.
-func (k *Kademlia) search(ctx context.Context, table *routing.RoutingDiscovery, name string) (list []peer.AddrInfo) {
-	round, cancel := context.WithTimeout(ctx, kademliaQuery)
-	defer cancel()
-	infos, err := table.FindPeers(round, name, discovery.Limit(kademliaFound))
-	if err != nil {
-		return nil // As above.
-	}
-	for info := range infos {
-		if info.ID != k.host.ID() && len(info.Addrs) > 0 {
-			list = append(list, info)
+// search yields the peers that advertised a name, without this one, as they are found; no more than limit.
+func (k *Kademlia) search(ctx context.Context, table *routing.RoutingDiscovery, name string, limit int) iter.Seq[peer.AddrInfo] {
+	return func(yield func(peer.AddrInfo) bool) {
+		round, cancel := context.WithTimeout(ctx, kademliaQuery)
+		defer cancel()
+		infos, err := table.FindPeers(round, name, discovery.Limit(limit))
+		if err != nil {
+			return // As above.
+		}
+		for info := range infos {
+			if info.ID != k.host.ID() && len(info.Addrs) > 0 && !yield(info) {
+				return
+			}
 		}
 	}
-	return list
 }
 
 // Changed says that provides returns something else than before, so that others hear of it soon.
@@ -149,13 +152,14 @@ func (k *Kademlia) Changed() {
 	}
 }
 
-// Providers returns peers that said that they have what the name stands for, until ctx ends; none while Run does not run.
-func (k *Kademlia) Providers(ctx context.Context, name string) []peer.AddrInfo {
+// Providers yields up to 128 peers that said that they have what the name stands for, as they are found, until ctx ends;
+// none while Run does not run. Nobody checked what they said, nor that they exist.
+func (k *Kademlia) Providers(ctx context.Context, name string) iter.Seq[peer.AddrInfo] {
 	k.mu.Lock()
 	table := k.table
 	k.mu.Unlock()
 	if table == nil {
-		return nil
+		return func(func(peer.AddrInfo) bool) {}
 	}
-	return k.search(ctx, table, name)
+	return k.search(ctx, table, name, kademliaProviders)
 }

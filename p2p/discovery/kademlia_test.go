@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -77,7 +78,7 @@ func TestKademliaFindsProviders(t *testing.T) {
 				}
 			}
 			table := discovery.NewKademlia(h, networkID, provides)
-			if got := table.Providers(t.Context(), "thing"); got != nil {
+			if got := slices.Collect(table.Providers(t.Context(), "thing")); got != nil {
 				t.Errorf("host %d has no table yet and found %v", i, got)
 			}
 			tables = append(tables, table)
@@ -88,7 +89,7 @@ func TestKademliaFindsProviders(t *testing.T) {
 			})
 		}
 		time.Sleep(5 * time.Minute)
-		if got := tables[4].Providers(t.Context(), "thing"); len(got) != 0 {
+		if got := slices.Collect(tables[4].Providers(t.Context(), "thing")); len(got) != 0 {
 			t.Errorf("%d peers provide what nobody has", len(got))
 		}
 		mu.Lock()
@@ -96,10 +97,10 @@ func TestKademliaFindsProviders(t *testing.T) {
 		mu.Unlock()
 		tables[3].Changed()
 		time.Sleep(10 * time.Second)
-		if got := tables[4].Providers(t.Context(), "thing"); len(got) != 1 || got[0].ID != l.hosts[3].ID() {
+		if got := slices.Collect(tables[4].Providers(t.Context(), "thing")); len(got) != 1 || got[0].ID != l.hosts[3].ID() {
 			t.Errorf("found %v, want host 3", got)
 		}
-		if got := tables[3].Providers(t.Context(), "thing"); len(got) != 0 {
+		if got := slices.Collect(tables[3].Providers(t.Context(), "thing")); len(got) != 0 {
 			t.Errorf("host 3 found itself: %v", got)
 		}
 	})
