@@ -34,8 +34,8 @@ const defaultEpisodes = 16
 type Options struct {
 	// Command starts a process that calls Work on its standard input and output.
 	Command []string
-	// Cache is a folder for compiled modules, which is made if it does not exist; empty means that each start compiles
-	// anew, which takes seconds.
+	// Cache is a folder for compiled modules, which is made if it does not exist and holds about MaxCacheBytes at most;
+	// several processes may share it. Empty means that each start compiles anew, which takes seconds.
 	Cache string
 	// Episodes bounds how many episodes of one environment run at once, others wait; 0 means 16. So an environment takes
 	// at most so many times its limits.memory_bytes.

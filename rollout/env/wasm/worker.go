@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -131,11 +132,14 @@ func (w *worker) compile(ctx context.Context, code []byte) error {
 		WithMemoryLimitPages(uint32(w.setup.MemoryBytes / pageBytes)).
 		WithDebugInfoEnabled(false)
 	if w.setup.Cache != "" && !w.setup.Interpreter {
-		cache, err := wazero.NewCompilationCacheWithDir(w.setup.Cache)
+		folder := moduleFolder(w.setup.Cache, rewritten)
+		cache, err := wazero.NewCompilationCacheWithDir(folder)
 		if err != nil {
 			return fmt.Errorf("open the folder of compiled modules: %w", err)
 		}
 		c = c.WithCompilationCache(cache)
+		// What fails of it is tried again when the next module is compiled.
+		defer func() { _ = errors.Join(use(folder, time.Now()), prune(w.setup.Cache, MaxCacheBytes, time.Now())) }()
 	}
 	w.runtime = wazero.NewRuntimeWithConfig(ctx, c)
 	if err := instantiateWASI(ctx, w.runtime); err != nil {
