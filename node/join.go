@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
@@ -25,6 +26,8 @@ const (
 	// joinRetry is the pause before the members that are known are asked again; it doubles up to joinRetryMax.
 	joinRetry    = 3 * time.Second
 	joinRetryMax = 30 * time.Second
+	// joinAtOnce is how many members are asked at once.
+	joinAtOnce = 8
 	// joinCandidates bounds the members that wait to be asked.
 	joinCandidates = 64
 )
@@ -52,84 +55,111 @@ func newJoinHost(key ed25519.PrivateKey) (host.Host, error) {
 }
 
 // charter asks for the charter until ctx ends.
-func (j *joiner) charter(ctx context.Context) (charter wire.SignedCharter, err error) {
+func (j *joiner) charter(ctx context.Context) (wire.SignedCharter, error) {
 	exchange := block.New(j.host, block.NewMemoryStore(wire.MaxCharterBytes), block.Options{Log: j.log})
 	defer exchange.Close()
-	err = j.ask(ctx, "its charter", func(ctx context.Context, member wire.PeerID) error {
+	return ask(ctx, j, "its charter", func(ctx context.Context, member wire.PeerID) (wire.SignedCharter, error) {
 		ctx, cancel := context.WithTimeout(ctx, joinAttempt)
 		defer cancel()
 		raw, err := exchange.Fetch(ctx, j.network, []wire.PeerID{member}, wire.MaxCharterBytes)
 		if err != nil {
-			return err
+			return wire.SignedCharter{}, err
 		}
-		charter, err = openCharter(j.network, raw)
-		return err
+		return openCharter(j.network, raw)
 	})
-	return charter, err
 }
 
-// ask dials members as they are found, again and again, until get has what is wanted from one of them or ctx ends. A
-// *keepError ends it too.
-func (j *joiner) ask(ctx context.Context, what string, get func(ctx context.Context, member wire.PeerID) error) error {
+// attempt is a member to ask, and how loudly a failure is told.
+type attempt struct {
+	info peer.AddrInfo
+	tell slog.Level
+}
+
+// outcome is what came of an attempt.
+type outcome[T any] struct {
+	attempt
+	value T
+	err   error
+}
+
+// ask dials members as they are found, several at once and again and again, until get has what is wanted from one of them
+// or ctx ends: one that does not answer holds up no other. get runs concurrently. A *keepError ends it too.
+func ask[T any](ctx context.Context, j *joiner, what string, get func(ctx context.Context, member wire.PeerID) (T, error)) (T, error) {
+	var none T
 	searching, stop := context.WithCancel(ctx)
 	found := make(chan peer.AddrInfo, joinCandidates)
-	searched := make(chan struct{})
-	go func() {
-		defer close(searched)
+	outcomes := make(chan outcome[T], joinAtOnce)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() {
 		discovery.Run(searching, j.sources, func(info peer.AddrInfo) {
 			select {
 			case found <- info:
 			default: // There are plenty to ask.
 			}
 		}, j.log)
-	}()
-	defer func() {
-		stop()
-		<-searched
-	}()
+	})
 
 	known := map[peer.ID]peer.AddrInfo{}
+	pending := map[peer.ID]bool{} // Queued or being asked.
+	var queue []attempt
+	asking := 0
 	var last error
 	pause := joinRetry
+	retry := time.NewTimer(pause)
+	defer retry.Stop()
 	for {
-		retry := time.NewTimer(pause)
-		var ask []peer.AddrInfo
-		tell := slog.LevelDebug
+		for ; asking < joinAtOnce && len(queue) > 0; asking++ {
+			next := queue[0]
+			queue = queue[1:]
+			running.Go(func() {
+				value, err := none, j.connect(searching, next.info)
+				if err == nil {
+					value, err = get(searching, wire.PeerID(next.info.ID))
+				}
+				outcomes <- outcome[T]{next, value, err}
+			})
+		}
 		select {
 		case info := <-found:
 			if _, there := known[info.ID]; !there && len(known) < joinCandidates {
-				known[info.ID], ask = info, []peer.AddrInfo{info}
+				a := attempt{info, slog.LevelDebug}
+				if last == nil {
+					a.tell = slog.LevelWarn
+				}
+				known[info.ID], pending[info.ID] = info, true
+				queue = append(queue, a)
 			}
-			if last == nil {
-				tell = slog.LevelWarn
+		case o := <-outcomes:
+			asking--
+			delete(pending, o.info.ID)
+			if kept := (*keepError)(nil); o.err == nil || errors.As(o.err, &kept) {
+				return o.value, o.err
+			}
+			if ctx.Err() == nil {
+				j.log.Log(ctx, o.tell, "a member did not send "+what+"; asking again and again. Does it run, and is its address right?", "peer", o.info.ID, "error", o.err)
+				last = o.err
 			}
 		case <-retry.C:
+			tell := slog.LevelDebug
 			// Once the pauses are long, each round says that this still waits, and why.
 			if pause == joinRetryMax {
 				tell = slog.LevelWarn
 			}
 			pause = min(2*pause, joinRetryMax)
+			retry.Reset(pause)
 			for _, info := range known {
-				ask = append(ask, info)
+				if !pending[info.ID] {
+					pending[info.ID] = true
+					queue = append(queue, attempt{info, tell})
+				}
 			}
-			if len(ask) == 0 {
+			if len(known) == 0 {
 				j.log.Log(ctx, tell, "no member of the network was found yet; looking on. Name one that runs with --bootstrap")
 			}
 		case <-ctx.Done():
-			retry.Stop()
-			return j.failure(ctx, what, last)
-		}
-		retry.Stop()
-		for _, info := range ask {
-			err := j.connect(ctx, info)
-			if err == nil {
-				err = get(ctx, wire.PeerID(info.ID))
-			}
-			if kept := (*keepError)(nil); err == nil || errors.As(err, &kept) {
-				return err
-			}
-			j.log.Log(ctx, tell, "a member did not send "+what+"; asking again and again. Does it run, and is its address right?", "peer", info.ID, "error", err)
-			last = err
+			return none, j.failure(ctx, what, last)
 		}
 	}
 }
@@ -149,14 +179,15 @@ func (e *keepError) Unwrap() error { return e.error }
 func (j *joiner) blocks(ctx context.Context, s *store.Store, what string, refs ...wire.BlockRef) error {
 	exchange := block.New(j.host, s, block.Options{Log: j.log})
 	defer exchange.Close()
-	return j.ask(ctx, what, func(ctx context.Context, member wire.PeerID) error {
+	_, err := ask(ctx, j, what, func(ctx context.Context, member wire.PeerID) (struct{}, error) {
 		for _, ref := range refs {
 			if err := j.block(ctx, exchange, s, ref, member); err != nil {
-				return err
+				return struct{}{}, err
 			}
 		}
-		return nil
+		return struct{}{}, nil
 	})
+	return err
 }
 
 func (j *joiner) block(ctx context.Context, exchange *block.Exchange, s *store.Store, ref wire.BlockRef, member wire.PeerID) error {

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/lightswarm/lightswarm/p2p/discovery"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
 	"github.com/lightswarm/lightswarm/virtualtime"
@@ -62,4 +65,41 @@ func TestJoiningSaysWhatItWaitsFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Members that take a question and do not answer it do not keep a newcomer from the one that does.
+func TestSilentMembersHoldUpNoNewcomer(t *testing.T) {
+	virtualtime.Test(t, func(t *testing.T) {
+		net := simnet.New(20 * time.Millisecond)
+		net.Start()
+		t.Cleanup(net.Close)
+		var addresses []peer.AddrInfo
+		var hosts []host.Host
+		for i := range 6 {
+			h, err := net.Host(simnet.Key(1, i), netip.AddrPortFrom(simnet.Addr(i), 8000), 20, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			hosts = append(hosts, h)
+			addresses = append(addresses, peer.AddrInfo{ID: h.ID(), Addrs: h.Addrs()})
+		}
+		j := &joiner{
+			host: hosts[0], network: wire.SumCID([]byte("network")), log: slog.New(slog.DiscardHandler),
+			sources: []discovery.Source{discovery.Bootstrap(addresses[1:])},
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		honest := wire.PeerID(hosts[5].ID())
+		got, err := ask(ctx, j, "a word", func(ctx context.Context, member wire.PeerID) (string, error) {
+			if member == honest {
+				return "word", nil
+			}
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		if got != "word" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -92,13 +93,16 @@ func (n *Node) findAuthor(ctx context.Context, private ed25519.PrivateKey, m wir
 	}
 	asking, cancel := context.WithTimeout(ctx, authorPatience)
 	defer cancel()
-	var others []wire.PeerID
+	var mu sync.Mutex
+	var others []wire.PeerID // guarded by mu while members are asked
 	// allowed says whether statements are by an author whose packages the owner runs, and remembers who else signed.
 	allowed := func(list []wire.SignedEnvironmentPackage) bool {
 		authors := authorsOf(m, list)
 		if slices.ContainsFunc(authors, owner.Runs) {
 			return true
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		if len(others) == 0 && len(authors) > 0 {
 			others = authors[:min(len(authors), authorsShown)]
 			time.AfterFunc(authorDoubt, cancel)
@@ -110,17 +114,14 @@ func (n *Node) findAuthor(ctx context.Context, private ed25519.PrivateKey, m wir
 	}
 	what := fmt.Sprintf("a signature of the environment %s@%s", m.Name, m.Version)
 	err = n.askMembers(asking, n.charter.ID, private, func(j *joiner) error {
-		return j.ask(asking, what, func(ctx context.Context, member wire.PeerID) error {
+		kept, err = ask(asking, j, what, func(ctx context.Context, member wire.PeerID) ([]wire.SignedEnvironmentPackage, error) {
 			list, err := packages.Ask(ctx, j.host, peer.ID(member), n.charter.ID, manifest, wire.MaxPackageRecords)
-			if err != nil {
-				return err
+			if err == nil && !allowed(list) {
+				err = errors.New("it knows of no author whose packages this node runs")
 			}
-			if !allowed(list) {
-				return errors.New("it knows of no author whose packages this node runs")
-			}
-			kept = list
-			return nil
+			return list, err
 		})
+		return err
 	})
 	if err != nil && asking.Err() != nil && ctx.Err() == nil {
 		return owner.AllowAuthor(m, others...)
