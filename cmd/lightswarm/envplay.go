@@ -14,7 +14,6 @@ import (
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/openenv"
 	programs "github.com/lightswarm/lightswarm/rollout/env/program"
-	"github.com/lightswarm/lightswarm/rollout/env/protocol"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -32,6 +31,8 @@ type checkResult struct {
 	Version string `json:"version"`
 	// Tasks is how many tasks were played, each of them three times.
 	Tasks uint64 `json:"tasks"`
+	// Replies is how many calls of agents the environment answered; 0 if it answers none.
+	Replies int `json:"replies"`
 	// PeakSteps and PeakMemoryBytes are the most that any request took, Steps and MemoryBytes what it may take. They are 0
 	// for what has no limits. A program's steps are milliseconds, and its memory is not measured.
 	PeakSteps       uint64 `json:"peak_steps"`
@@ -52,7 +53,8 @@ func (p *program) envCheck() *cobra.Command {
   - two executions give the same bytes, where the manifest says that determinism is exact;
   - answering nothing gets less than the largest reward, and no wrong habit that it names always gets that;
   - no reward is outside the range that the manifest declares;
-  - tasks beyond a split's last are refused.
+  - tasks beyond a split's last are refused;
+  - where it answers agents' calls (reply), it does so in every role and with every habit, alike where determinism is exact.
 
 Modules have no files and no network, so that there is nothing to check; programs run in the same sandbox as in a network.
 The server of an environment of kind openenv has to run, and --server says where. It says no solutions, which are not checked.
@@ -106,6 +108,13 @@ func checkEnvironment(ctx context.Context, a *environmentArgument, e env.Environ
 	}
 	r.Solved = oracle != nil
 	err := env.Check(ctx, e, oracle, a.null, tasks)
+	if err == nil {
+		player := oracle
+		if player == nil {
+			player = a.null
+		}
+		r.Replies, err = env.CheckReplies(ctx, e, player, tasks)
+	}
 	if ctx.Err() != nil {
 		return r, context.Cause(ctx)
 	}
@@ -138,6 +147,9 @@ func checkText(w io.Writer, r *checkResult) {
 		fmt.Fprintf(w, "%s@%s works: %d tasks, each started alike twice, and not solved by answering nothing. Whether they can be solved was not checked\n", r.Name, r.Version, r.Tasks)
 	}
 	fmt.Fprintf(w, "cid     %s\n", r.CID)
+	if r.Replies > 0 {
+		fmt.Fprintf(w, "reply   %d calls of agents were answered\n", r.Replies)
+	}
 	switch {
 	case r.MemoryBytes == 0 && r.Steps > 0:
 		fmt.Fprintf(w, "time    %d of %d ms in the longest reply\n", r.PeakSteps, r.Steps)
@@ -301,9 +313,8 @@ func (e *writtenEpisode) SolveBy(ctx context.Context, habit string) (env.Solutio
 	return env.Solve(ctx, e.Episode, habit)
 }
 
-// runText writes a task that was played. All of it is other people's text, which is not to reach a terminal as it is.
-func runText(out io.Writer, r *runResult) {
-	w := &strings.Builder{}
+// runText writes a task that was played.
+func runText(w io.Writer, r *runResult) {
 	fmt.Fprintf(w, "task %d of %s\n", r.Task, r.Split)
 	for _, m := range r.Messages {
 		fmt.Fprintf(w, "  %s: %s\n", m.Role, indent(m.Content, "    "))
@@ -318,5 +329,4 @@ func runText(out io.Writer, r *runResult) {
 	for _, name := range slices.Sorted(maps.Keys(r.Components)) {
 		fmt.Fprintf(w, "  %s %g\n", name, r.Components[name])
 	}
-	fmt.Fprint(out, protocol.Harmless(w.String()))
 }

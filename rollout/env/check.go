@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -168,6 +169,11 @@ func (w *witness) Solve(ctx context.Context) (Solution, error) {
 // SolveBy implements Habitual for an episode that does.
 func (w *witness) SolveBy(ctx context.Context, habit string) (Solution, error) {
 	return Solve(ctx, w.Episode, habit)
+}
+
+// Reply implements Replier for an episode that does.
+func (w *witness) Reply(ctx context.Context, q Question) (chat.Message, error) {
+	return Reply(ctx, w.Episode, q)
 }
 
 func (w *witness) note(format string, args ...any) {
