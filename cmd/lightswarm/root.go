@@ -1,15 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lightswarm/lightswarm/rollout/env/protocol"
 )
 
 // program is one run of the program: where it writes and what is common to all commands.
@@ -34,7 +40,7 @@ func (p *program) run(arguments []string) int {
 		err = usage(err)
 	}
 	if err != nil && err.Error() != "" {
-		fmt.Fprintln(p.err, "lightswarm:", err)
+		fmt.Fprintln(p.err, "lightswarm:", protocol.Harmless(err.Error()))
 		if exitCode(err) == exitUsage {
 			fmt.Fprintln(p.err, "See lightswarm help, or --help after a command.")
 		}
@@ -99,16 +105,36 @@ such as LIGHTSWARM_LOG_LEVEL, then flags; the last one wins.
 	return c
 }
 
-// print writes a result: v as a line of JSON if --json was given, else text.
+// print writes a result: v as a line of JSON if --json was given, else text. Much of it may be other people's text, which is
+// not to reach a terminal as it is.
 func (p *program) print(v any, text func(io.Writer)) error {
+	var b bytes.Buffer
 	if !p.json {
-		text(p.out)
-		return nil
+		text(&b)
+		_, err := io.WriteString(p.out, protocol.Harmless(b.String()))
+		return err
 	}
-	encoder := json.NewEncoder(p.out)
+	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // tokens such as <|call|> stay readable
 	if err := encoder.Encode(v); err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
-	return nil
+	_, err := io.WriteString(p.out, escapeJSON(b.String()))
+	return err
+}
+
+// escapeJSON is a line of JSON in which what a terminal might take for a command, or that changes the direction of text, is
+// escaped: the encoder leaves much of that as it is.
+func escapeJSON(line string) string {
+	var b strings.Builder
+	for _, c := range line {
+		if c == '\n' || unicode.IsGraphic(c) {
+			b.WriteRune(c)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{c}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
