@@ -175,8 +175,9 @@ func (r *rules) artefacts(list []Artefact) {
 		field := fmt.Sprintf("artefacts[%d]", i)
 		r.require(fileName(a.Name), field+".name", "must be letters, digits, dots, - and _, and not start with a dot")
 		r.text(field+".name", a.Name, MaxNameBytes)
-		r.require(!names[a.Name], field+".name", "must differ from the other artefacts'")
-		names[a.Name] = true
+		// Names that differ in capital letters alone are one file on some systems.
+		r.require(!names[strings.ToLower(a.Name)], field+".name", "must differ from the other artefacts', in more than capital letters")
+		names[strings.ToLower(a.Name)] = true
 		r.require(len(a.Blocks) > 0, field+".blocks", "must not be empty")
 		blocks += len(a.Blocks)
 		r.atMost("artefacts' blocks", blocks, MaxArtefactBlocks)

@@ -138,6 +138,7 @@ func TestValidationNamesTheField(t *testing.T) {
 		artefacts("artefacts[0].name", func(m *EnvironmentManifest) { m.Artefacts[0].Name = ".wasm" }),
 		artefacts("artefacts[0].name", func(m *EnvironmentManifest) { m.Artefacts[0].Name = "" }),
 		artefacts("artefacts[1].name", func(m *EnvironmentManifest) { m.Artefacts[0].Name = m.Artefacts[1].Name }),
+		artefacts("artefacts[1].name", func(m *EnvironmentManifest) { m.Artefacts[0].Name = strings.ToUpper(m.Artefacts[1].Name) }),
 		artefacts("artefacts[0].blocks", func(m *EnvironmentManifest) { m.Artefacts[0].Blocks = nil }),
 		artefacts("artefacts' blocks", func(m *EnvironmentManifest) { m.Artefacts[0].Blocks = make([]BlockRef, MaxArtefactBlocks+1) }),
 		artefacts("artefacts[0].blocks[1].cid", func(m *EnvironmentManifest) { m.Artefacts[0].Blocks[1].CID = CID{} }),
