@@ -157,30 +157,33 @@ func (turn messagesTurn) read(param string, r *request) error {
 	if err != nil {
 		return err
 	}
-	from := len(r.Messages)
-	if role == chat.Assistant || len(blocks) == 0 {
-		r.Messages = append(r.Messages, chat.Message{Role: role})
+	var texts strings.Builder
+	var calls []chat.ToolCall
+	open := role == chat.Assistant || len(blocks) == 0 // a message of the turn's role is to be added
+	say := func() {
+		if open {
+			r.Messages = append(r.Messages, chat.Message{Role: role, Content: texts.String(), ToolCalls: calls})
+		}
+		texts.Reset()
+		open = false
 	}
 	for i, b := range blocks {
-		last := len(r.Messages) - 1
 		switch {
 		case b.Type == "text":
-			if last < from || r.Messages[last].Role != role {
-				r.Messages = append(r.Messages, chat.Message{Role: role, Content: b.Text})
-			} else {
-				r.Messages[last].Content += b.Text
-			}
+			texts.WriteString(b.Text)
+			open = true
 		case b.Type == "tool_use" && role == chat.Assistant:
 			arguments := "{}"
 			if !isNull(b.Input) {
 				arguments = string(b.Input)
 			}
-			r.Messages[last].ToolCalls = append(r.Messages[last].ToolCalls, chat.ToolCall{ID: b.ID, Name: b.Name, Arguments: arguments})
+			calls = append(calls, chat.ToolCall{ID: b.ID, Name: b.Name, Arguments: arguments})
 		case b.Type == "tool_result" && role == chat.User:
 			text, err := messagesText(param+"["+strconv.Itoa(i)+"].content", b.Content)
 			if err != nil {
 				return err
 			}
+			say()
 			r.Messages = append(r.Messages, chat.Message{Role: chat.ToolRole, ToolCallID: b.ToolUseID, Content: text})
 		case b.Type == "thinking" || b.Type == "redacted_thinking":
 			// The policy has none, so this is another model's, which that model alone may read.
@@ -189,6 +192,7 @@ func (turn messagesTurn) read(param string, r *request) error {
 				param, i, clip(b.Type), role)
 		}
 	}
+	say()
 	return nil
 }
 

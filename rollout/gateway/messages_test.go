@@ -3,6 +3,8 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,6 +78,26 @@ func TestMessagesDecode(t *testing.T) {
 		if diff := cmp.Diff(&c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// A turn of many texts takes memory in proportion to its length.
+func TestMessagesOfManyTexts(t *testing.T) {
+	const texts, length = 2000, 1000
+	text := `{"type":"text","text":"` + strings.Repeat("a", length) + `"}`
+	body := []byte(`{"messages":[{"role":"user","content":[` + strings.Repeat(text+",", texts-1) + text + `]}]}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := messages{}.decode(body)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Messages) != 1 || len(r.Messages[0].Content) != texts*length {
+		t.Errorf("%d messages", len(r.Messages))
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 30*uint64(len(body)) {
+		t.Errorf("a body of %d bytes takes %d", len(body), took)
 	}
 }
 
