@@ -42,5 +42,3 @@
 // state machine without I/O (State, Rules, Board, Buffer, Schedule, Stop, Pace, Algorithm); Learner is the thin part
 // around it. The package imports wire and policy, never p2p, node or rollout.
 package learner
-
-//go:generate protoc --proto_path=proto --go_out=learnerpb --go_opt=paths=source_relative learner.proto

@@ -18,5 +18,3 @@
 // The field-by-field meaning is in proto/lightswarm.proto; Go types repeat it in Go's terms. Each signed message M
 // has a struct M with Validate, SignM, OpenM and a SignedM that carries the value, its signer and its exact bytes.
 package wire
-
-//go:generate protoc --proto_path=.. --go_out=.. --go_opt=module=github.com/lightswarm/lightswarm ../wire/proto/lightswarm.proto
