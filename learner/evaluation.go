@@ -2,6 +2,8 @@ package learner
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"math"
 	"slices"
 
@@ -58,6 +60,11 @@ type Board struct {
 type tallyID struct {
 	version uint64
 	purpose wire.Purpose
+}
+
+// compare orders tallies by version and then purpose.
+func (id tallyID) compare(other tallyID) int {
+	return cmp.Or(cmp.Compare(id.version, other.version), cmp.Compare(id.purpose, other.purpose))
 }
 
 type tally struct {
@@ -180,15 +187,15 @@ func (b *Board) Evaluation(version uint64, purpose wire.Purpose) Evaluation {
 }
 
 // Evaluations returns everything that is known, by version and then purpose.
-func (b *Board) Evaluations() []Evaluation {
-	var all []Evaluation
-	for id := range b.tallies {
-		all = append(all, b.Evaluation(id.version, id.purpose))
+func (b *Board) Evaluations() []Evaluation { return b.evaluations(maps.Keys(b.tallies)) }
+
+// evaluations are those of some tallies, by version and then purpose.
+func (b *Board) evaluations(of iter.Seq[tallyID]) []Evaluation {
+	var list []Evaluation
+	for _, id := range slices.SortedFunc(of, tallyID.compare) {
+		list = append(list, b.Evaluation(id.version, id.purpose))
 	}
-	slices.SortFunc(all, func(a, b Evaluation) int {
-		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.Purpose, b.Purpose))
-	})
-	return all
+	return list
 }
 
 // Measured says which blocks have their results, of the newest version that asked for evaluation; the zero value if none

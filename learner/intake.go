@@ -3,6 +3,7 @@ package learner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -306,7 +307,7 @@ func (l *Learner) number(arrived arrival) (Record, Verdict) {
 	}, v
 }
 
-// settle lets durable bundles count, and returns the evaluations that gained results.
+// settle lets durable bundles count, and returns the evaluations that gained results, by version and then purpose.
 func (l *Learner) settle(batch []arrival, accepted []Accepted) []Evaluation {
 	now := l.config.Now()
 	l.mu.Lock()
@@ -327,9 +328,5 @@ func (l *Learner) settle(batch []arrival, accepted []Accepted) []Evaluation {
 		l.state.Consume(record)
 		l.used = append(l.used, record.CID)
 	}
-	var evaluations []Evaluation
-	for id := range gained {
-		evaluations = append(evaluations, l.board.Evaluation(id.version, id.purpose))
-	}
-	return evaluations
+	return l.board.evaluations(maps.Keys(gained))
 }

@@ -2,10 +2,13 @@ package learner
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/virtualtime"
@@ -126,6 +129,39 @@ func TestEvaluationsWithoutResultsAreRefused(t *testing.T) {
 			t.Errorf("the next checkpoint uses up %d bundles, want 2", len(l.used))
 		}
 	})
+}
+
+// Evaluations that gain results in one batch are told in one order, so that what is written of them does not vary.
+func TestEvaluationsAreToldInOrder(t *testing.T) {
+	n := plainNetwork(t)
+	s := newSwarm()
+	c := n.config(s)
+	c.Intake.Fetches = 64
+	l, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var batch []arrival
+	var accepted []Accepted
+	var want []Evaluation
+	for version := range uint64(8) {
+		for _, purpose := range []wire.Purpose{wire.PurposeEvaluateSampled, wire.PurposeEvaluateGreedy} {
+			b := n.evaluation(version, n.base.Digest(), purpose, 0, 2)
+			a, _ := encode(t, b, key(1).Peer())
+			l.queue.push(job{announcement: &a})
+			if _, ok, _ := l.next(); !ok {
+				t.Fatal("nothing to fetch")
+			}
+			batch = append(batch, arrival{announcement: &a, evaluation: b})
+			accepted = append(accepted, Accepted{Record: Record{CID: a.Bundle, Peer: a.Signer, Purpose: purpose, Version: version}})
+			want = append(want, Evaluation{Version: version, Purpose: purpose, Tasks: 4, Expected: 20, Successes: 2, RewardMean: 0.5})
+		}
+	}
+	slices.Reverse(batch)
+	slices.Reverse(accepted)
+	if diff := cmp.Diff(want, l.settle(batch, accepted)); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // Ten times more arrives than the learner keeps. It keeps what it may, counts the rest, and holds no more bytes and

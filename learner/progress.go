@@ -1,7 +1,6 @@
 package learner
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,10 +49,7 @@ func (p progress) encode() ([]byte, error) {
 	for _, role := range p.memory.Roles() {
 		m.Roles = append(m.Roles, &learnerpb.Role{Environment: role.Environment, Agent: role.Agent, MeanReturn: p.memory[role]})
 	}
-	ids := slices.SortedFunc(maps.Keys(p.board.tallies), func(a, b tallyID) int {
-		return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.purpose, b.purpose))
-	})
-	for _, id := range ids {
+	for _, id := range slices.SortedFunc(maps.Keys(p.board.tallies), tallyID.compare) {
 		t := p.board.tallies[id]
 		stored := &learnerpb.Tally{
 			Version:   id.version,
