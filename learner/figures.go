@@ -10,6 +10,14 @@ import (
 	"github.com/lightswarm/lightswarm/wire"
 )
 
+// Figure is a number as it is written down: nil if it was not measured, or is infinite or not a number.
+func Figure(v float64, measured bool) *float64 {
+	if !measured || math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
 // Part is what the rollouts with a reward of one environment, or of one agent in it, show in a step.
 type Part struct {
 	// Name is the environment's in the charter, or the agent's.

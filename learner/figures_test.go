@@ -2,6 +2,7 @@ package learner
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,6 +64,25 @@ func TestAgentsAreBounded(t *testing.T) {
 	parts := busiest(agents)
 	if len(parts) != MostAgents || parts[0].Name != fmt.Sprintf("%03d", 2*MostAgents) {
 		t.Errorf("%d agents from %s on", len(parts), parts[0].Name)
+	}
+}
+
+func TestFigure(t *testing.T) {
+	if got := Figure(0, true); got == nil || *got != 0 {
+		t.Errorf("0 that was measured is %v", got)
+	}
+	for v, measured := range map[float64]bool{0: false, 1: false, math.NaN(): true, math.Inf(1): true, math.Inf(-1): true} {
+		if got := Figure(v, measured); got != nil {
+			t.Errorf("%v, measured %v, is %v", v, measured, *got)
+		}
+	}
+}
+
+// A step of which no gradient was finite has no largest one.
+func TestNoGradientIsFinite(t *testing.T) {
+	var s Step
+	if s.describe(tokenStats{trained: 1}, 0, 0); !math.IsNaN(s.GradientNorm) {
+		t.Errorf("the norm is %v", s.GradientNorm)
 	}
 }
 

@@ -19,7 +19,8 @@ type Observer interface {
 	Released(r wire.SignedRelease)
 }
 
-// Step describes one training step. Means are over what is named; every number has exactly one definition.
+// Step describes one training step. Means are over what is named; every number has exactly one definition. What the rows,
+// tokens and updates show is 0 if nothing was trained on, and infinite or NaN where the weights were: Figure tells them apart.
 type Step struct {
 	// Version is the version that the step made.
 	Version uint64
@@ -72,7 +73,7 @@ type Step struct {
 	KL float64
 	// Entropy is the mean entropy of the trained policy where a token was sampled, in nats.
 	Entropy float64
-	// GradientNorm is the largest norm of a minibatch's gradient before clipping.
+	// GradientNorm is the largest norm of a minibatch's gradient before clipping, of those that are finite; NaN if none is.
 	GradientNorm float64
 	// LearningRate is what the updates used.
 	LearningRate float64

@@ -148,6 +148,9 @@ func (l *Learner) learn(p plan, report *Step) error {
 func (s *Step) describe(t tokenStats, norm float64, updates int) {
 	s.Rows, s.Tokens, s.TrainedTokens = t.rows, t.tokens, t.trained
 	s.GradientNorm, s.Updates = norm, updates
+	if updates == 0 {
+		s.GradientNorm = math.NaN() // the first gradient was not finite
+	}
 	s.Loss = t.loss / float64(max(updates, 1))
 	s.RatioMax, s.OnPolicyError, s.OnPolicyTokens = t.ratioMax, t.onPolicyError, t.onPolicyTokens
 	if n := float64(t.trained); n > 0 {

@@ -236,6 +236,28 @@ func evaluationJSON(e learner.Evaluation) api.Evaluation {
 	}
 }
 
+func stepJSON(s *learner.Step) *api.StepEvent {
+	trained := s.TrainedTokens > 0
+	shown := &api.StepEvent{
+		Version: s.Version, Final: s.Final,
+		WaitedSeconds: s.Waited.Seconds(), TrainedSeconds: s.Trained.Seconds(),
+		Groups: s.Groups, Learned: s.Learned, Peers: s.Peers, MostGroups: s.MostGroups,
+		Rollouts: s.Rollouts, RewardMean: learner.Figure(s.RewardMean, s.Rollouts > 0), Solved: learner.Figure(s.Solved, s.Rollouts > 0),
+		AdvantageStd: learner.Figure(s.AdvantageStd, len(s.TrainedLengths) > 0),
+		Lags:         s.Lags, Drops: make(map[string]int, len(s.Drops)),
+		Tokens: s.Tokens, TrainedTokens: s.TrainedTokens,
+		Loss: learner.Figure(s.Loss, trained), Clipped: learner.Figure(s.Clipped, trained),
+		EffectiveSamples: learner.Figure(s.EffectiveSamples, trained), KL: learner.Figure(s.KL, trained),
+		Entropy: learner.Figure(s.Entropy, trained), GradientNorm: learner.Figure(s.GradientNorm, trained),
+		LearningRate: learner.Figure(s.LearningRate, trained), Skipped: s.Skipped,
+		Waiting: s.Waiting, Active: s.Active, Quota: s.Quota, GroupsTrained: s.GroupsTrained,
+	}
+	for reason, count := range s.Drops {
+		shown.Drops[string(reason)] = count
+	}
+	return shown
+}
+
 func runJSON(version uint64, t rollout.Tally) api.Run {
 	r := api.Run{
 		Version: version, Groups: t.Groups, Blocks: t.Blocks, Rollouts: t.Rollouts, Calls: t.Calls,

@@ -164,24 +164,12 @@ var _ learner.Observer = observer{}
 
 // Stepped implements learner.Observer.
 func (o observer) Stepped(s learner.Step) {
-	drops := make(map[string]int, len(s.Drops))
-	for reason, count := range s.Drops {
-		drops[string(reason)] = count
-	}
 	figures := []any{"version", s.Version, "groups", s.Groups, "learned", s.Learned}
 	if s.Rollouts > 0 {
 		figures = append(figures, "reward", s.RewardMean)
 	}
 	o.n.log.Info("training step", figures...)
-	o.n.events.Publish(api.Event{Type: api.EventStep, Step: &api.StepEvent{
-		Version: s.Version, Final: s.Final,
-		WaitedSeconds: s.Waited.Seconds(), TrainedSeconds: s.Trained.Seconds(),
-		Groups: s.Groups, Learned: s.Learned, Peers: s.Peers, MostGroups: s.MostGroups,
-		Rollouts: s.Rollouts, RewardMean: s.RewardMean, Solved: s.Solved, AdvantageStd: s.AdvantageStd, Lags: s.Lags, Drops: drops,
-		Tokens: s.Tokens, TrainedTokens: s.TrainedTokens, Loss: s.Loss, Clipped: s.Clipped, EffectiveSamples: s.EffectiveSamples, KL: s.KL,
-		Entropy: s.Entropy, GradientNorm: s.GradientNorm, LearningRate: s.LearningRate, Skipped: s.Skipped,
-		Waiting: s.Waiting, Active: s.Active, Quota: s.Quota, GroupsTrained: s.GroupsTrained,
-	}})
+	o.n.events.Publish(api.Event{Type: api.EventStep, Step: stepJSON(&s)})
 	o.t.training.stepped(s)
 	if next := o.n.options.Observer; next != nil {
 		next.Stepped(s)

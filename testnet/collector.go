@@ -154,14 +154,10 @@ func (c *Collector) step(at time.Time, s *api.StepEvent) {
 	step := report.TrainingStep{
 		Version: s.Version, Seconds: at.Sub(c.started).Seconds(),
 		Groups: s.Groups, ZeroVariance: s.Drops[string(learner.ZeroVariance)], Rollouts: s.Rollouts, Tokens: s.Tokens,
-		AdvantageStd: s.AdvantageStd, EffectiveSamples: s.EffectiveSamples,
+		Reward: s.RewardMean, AdvantageStd: s.AdvantageStd, EffectiveSamples: s.EffectiveSamples,
 		ClipFraction: s.Clipped, Entropy: s.Entropy, KLBehaviour: s.KL, GradNorm: s.GradientNorm,
 		WaitedSeconds: s.WaitedSeconds, TrainedSeconds: s.TrainedSeconds,
 		AcceptedRollouts: c.accepted,
-	}
-	if s.Rollouts > 0 {
-		reward := s.RewardMean
-		step.Reward = &reward
 	}
 	for lag, n := range s.Lags {
 		step.Lag = count(step.Lag, lag, n)

@@ -94,12 +94,12 @@ func TestCollectorCountsRolloutsByFate(t *testing.T) {
 	s.verdict("b", "train", 0, "stale")
 	s.verdict("a", "evaluate-sampled", 0, "accepted")
 	s.verdict("b", "evaluate-sampled", 0, "duplicate")
+	reward := 0.4
 	s.say(api.Event{Step: &api.StepEvent{
-		Version: 1, Groups: 2, Learned: 1, Rollouts: 15, RewardMean: 0.4, Lags: map[uint64]int{0: 1, 2: 1},
+		Version: 1, Groups: 2, Learned: 1, Rollouts: 15, RewardMean: &reward, Lags: map[uint64]int{0: 1, 2: 1},
 		Drops: map[string]int{"zero_variance": 1, "stale_at_use": 2},
 	}})
 	s.say(api.Event{Step: &api.StepEvent{Version: 2}}) // ends the chain, with nothing to learn from
-	reward := 0.4
 	r := report.Report{Peers: []report.Peer{{ID: "b", Role: "rollout"}, {ID: "a", Role: "rollout"}, {ID: "l", Role: "learner"}}}
 	s.Fill(&r, s.at)
 	want := report.Report{

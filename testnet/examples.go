@@ -19,7 +19,11 @@ import (
 func Examples(b *bundle.Bundle, tok *tokenizer.Tokenizer) []report.Example {
 	list := make([]report.Example, len(b.Rollouts))
 	for i, r := range b.Rollouts {
-		list[i] = report.Example{Version: b.PolicyVersion, Task: r.Task, Outcome: r.Outcome.String(), Reward: float64(r.Reward)}
+		list[i] = report.Example{Version: b.PolicyVersion, Task: r.Task, Outcome: r.Outcome.String()}
+		if r.Outcome.Trainable() {
+			reward := float64(r.Reward)
+			list[i].Reward = &reward
+		}
 		var before []int32
 		for _, c := range r.Calls {
 			sum := 0.0

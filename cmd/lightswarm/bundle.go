@@ -169,7 +169,11 @@ func bundleText(w io.Writer, r *bundleResult) {
 	}
 	fmt.Fprintf(w, "tokens   %d sampled at temperature %g\n", r.Tokens, r.Temperature)
 	for i, e := range r.Rollouts {
-		fmt.Fprintf(w, "\nrollout %d of task %d: %s, reward %g\n", i, e.Task, e.Outcome, e.Reward)
+		fmt.Fprintf(w, "\nrollout %d of task %d: %s", i, e.Task, e.Outcome)
+		if e.Reward != nil {
+			fmt.Fprintf(w, ", reward %g", *e.Reward)
+		}
+		fmt.Fprintln(w)
 		for _, call := range e.Calls {
 			fmt.Fprintf(w, "  %s\n", indent(call.Prompt, "    "))
 			fmt.Fprintf(w, "  > %s  (%s, probability %.3f%s)\n", indent(call.Completion, "    "), call.Agent, call.Probability, asked(call))

@@ -23,52 +23,53 @@ type board struct {
 type curves []tensorboard.Value
 
 func (c *curves) scalar(tag string, v float64) {
-	if !math.IsNaN(v) && !math.IsInf(v, 0) {
-		*c = append(*c, tensorboard.Value{Tag: tag, Scalar: v})
+	*c = append(*c, tensorboard.Value{Tag: tag, Scalar: v})
+}
+
+// figure adds a point unless there is none.
+func (c *curves) figure(tag string, v *float64) {
+	if v != nil {
+		c.scalar(tag, *v)
 	}
 }
 
-func (b *board) draw(e *entry) error {
+func (b *board) draw(l *Line) error {
 	var c curves
-	if e.step != nil {
-		b.step(&c, e.step)
+	if l.Step != nil {
+		b.step(&c, l.Step)
 	} else {
-		c.scalar("held_out/"+strings.TrimPrefix(e.line.Purpose, "evaluate-"), float64(e.line.Success))
+		c.scalar("held_out/"+strings.TrimPrefix(l.Purpose, "evaluate-"), l.Success)
 	}
 	for _, kind := range watch.Kinds {
 		standing := 0.0
-		for _, a := range e.line.Alerts {
+		for _, a := range l.Alerts {
 			if a.Kind == kind {
 				standing = 1
 			}
 		}
-		if e.step != nil || standing > 0 {
+		if l.Step != nil || standing > 0 {
 			c.scalar("alerts/"+string(kind), standing)
 		}
 	}
-	return b.file.Write(tensorboard.Event{Time: e.line.Time, Step: int64(e.line.Version), Values: c})
+	return b.file.Write(tensorboard.Event{Time: l.Time, Step: int64(l.Version), Values: c})
 }
 
 // step adds the curves of a step. What it did not measure has no point.
-func (b *board) step(c *curves, s *learner.Step) {
-	if s.Rollouts > 0 {
-		c.scalar("reward/mean", s.RewardMean)
-		c.scalar("reward/solved", s.Solved)
-	}
-	if s.TrainedTokens > 0 {
-		c.scalar("reward/advantage_std", s.AdvantageStd)
-		c.scalar("policy/entropy", s.Entropy)
-		c.scalar("policy/kl_behaviour", s.KL)
-		c.scalar("policy/clipped", s.Clipped)
-		c.scalar("policy/effective_samples", s.EffectiveSamples)
-		c.scalar("policy/ratio_max", s.RatioMax)
-		c.scalar("update/gradient_norm", s.GradientNorm)
-		c.scalar("update/learning_rate", s.LearningRate)
-		c.scalar("update/loss", s.Loss)
-		c.scalar("update/trained_tokens", float64(s.TrainedTokens))
-	}
-	c.scalar("time/waited_seconds", s.Waited.Seconds())
-	c.scalar("time/trained_seconds", s.Trained.Seconds())
+func (b *board) step(c *curves, s *Step) {
+	c.figure("reward/mean", s.RewardMean)
+	c.figure("reward/solved", s.Solved)
+	c.figure("reward/advantage_std", s.AdvantageStd)
+	c.figure("policy/entropy", s.Entropy)
+	c.figure("policy/kl_behaviour", s.KLBehaviour)
+	c.figure("policy/clipped", s.Clipped)
+	c.figure("policy/effective_samples", s.EffectiveSamples)
+	c.figure("policy/ratio_max", s.RatioMax)
+	c.figure("update/gradient_norm", s.GradientNorm)
+	c.figure("update/learning_rate", s.LearningRate)
+	c.figure("update/loss", s.Loss)
+	c.scalar("update/trained_tokens", float64(s.TrainedTokens))
+	c.scalar("time/waited_seconds", s.WaitedSeconds)
+	c.scalar("time/trained_seconds", s.TrainedSeconds)
 	c.scalar("groups/used", float64(s.Groups))
 	c.scalar("groups/learned", float64(s.Learned))
 	c.scalar("groups/waiting", float64(s.Waiting))
@@ -77,7 +78,7 @@ func (b *board) step(c *curves, s *learner.Step) {
 		c.scalar("groups/most_share", float64(s.MostGroups)/float64(s.Groups))
 	}
 	for _, reason := range []learner.Reason{learner.StaleAtUse, learner.TooFewScored, learner.ZeroVariance, learner.Untrained} {
-		c.scalar("dropped/"+string(reason), float64(s.Drops[reason]))
+		c.scalar("dropped/"+string(reason), float64(s.Drops[string(reason)]))
 	}
 	c.lags(s.Lags)
 	c.lengths("lengths/sampled", s.SampledLengths)
@@ -95,13 +96,11 @@ func (b *board) step(c *curves, s *learner.Step) {
 	}
 }
 
-func (c *curves) part(tag string, p learner.Part) {
-	if p.Rollouts > 0 {
-		c.scalar(tag+"/reward_mean", p.RewardMean)
-		c.scalar(tag+"/solved", p.Solved)
-		c.scalar(tag+"/calls", p.Calls)
-		c.scalar(tag+"/completion_tokens", p.CompletionTokens)
-	}
+func (c *curves) part(tag string, p Part) {
+	c.figure(tag+"/reward_mean", p.RewardMean)
+	c.figure(tag+"/solved", p.Solved)
+	c.figure(tag+"/calls", p.Calls)
+	c.figure(tag+"/completion_tokens", p.CompletionTokens)
 }
 
 // lags draws the histogram of lags, each a bucket.
@@ -125,7 +124,7 @@ func (c *curves) lags(counts map[uint64]int) {
 }
 
 // lengths draws a distribution of lengths. Their sums are as if all were in the middle of their buckets.
-func (c *curves) lengths(tag string, l learner.Lengths) {
+func (c *curves) lengths(tag string, l []int) {
 	if len(l) == 0 {
 		return
 	}

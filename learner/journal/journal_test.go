@@ -98,7 +98,7 @@ func TestLinesSayWhatTheStepWas(t *testing.T) {
 		t.Fatalf("%d lines", len(lines))
 	}
 	s, e := lines[0], lines[1]
-	if s.Version != 7 || s.Network != wire.SumCID([]byte("a")).String() || *s.RewardMean != 0.5 || s.Loss != 0 || s.Drops["zero_variance"] != 1 ||
+	if s.Version != 7 || s.Network != wire.SumCID([]byte("a")).String() || *s.RewardMean != 0.5 || s.Loss != nil || s.OnPolicyError != nil || *s.Clipped != 0 || s.Drops["zero_variance"] != 1 ||
 		s.SampledLengths[1] != 2 || s.Environments[0].Name != "calc" || len(s.Alerts) != 1 || s.Alerts[0].Kind != watch.LagAtBound {
 		t.Errorf("the step's line is %+v", s)
 	}

@@ -1,8 +1,6 @@
 package journal
 
 import (
-	"encoding/json"
-	"math"
 	"time"
 
 	"github.com/lightswarm/lightswarm/learner"
@@ -37,22 +35,11 @@ type Alert struct {
 	Advice  string     `json:"advice"`
 }
 
-// Number is a figure; one that is infinite or not a number is null.
-type Number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
-}
-
-// Step is a learner.Step, which defines every number.
+// Step is a learner.Step, which defines every number. One that is a pointer is null if it was not measured or is not finite.
 type Step struct {
-	Final          bool   `json:"final"`
-	WaitedSeconds  Number `json:"waited_seconds"`
-	TrainedSeconds Number `json:"trained_seconds"`
+	Final          bool    `json:"final"`
+	WaitedSeconds  float64 `json:"waited_seconds"`
+	TrainedSeconds float64 `json:"trained_seconds"`
 
 	Groups  int `json:"groups"`
 	Learned int `json:"learned"`
@@ -61,11 +48,10 @@ type Step struct {
 	MostPeer   string `json:"most_peer,omitempty"`
 	MostGroups int    `json:"most_groups"`
 
-	Rollouts int `json:"rollouts"`
-	// RewardMean and Solved are absent if no rollout has a reward.
-	RewardMean   *Number        `json:"reward_mean,omitempty"`
-	Solved       *Number        `json:"solved,omitempty"`
-	AdvantageStd Number         `json:"advantage_std"`
+	Rollouts     int            `json:"rollouts"`
+	RewardMean   *float64       `json:"reward_mean"`
+	Solved       *float64       `json:"solved"`
+	AdvantageStd *float64       `json:"advantage_std"`
 	Environments []Environment  `json:"environments"`
 	Lags         map[uint64]int `json:"lags"`
 	Drops        map[string]int `json:"drops"`
@@ -73,22 +59,22 @@ type Step struct {
 	SampledLengths []int `json:"sampled_lengths"`
 	TrainedLengths []int `json:"trained_lengths"`
 
-	Rows             int    `json:"rows"`
-	Tokens           int    `json:"tokens"`
-	TrainedTokens    int    `json:"trained_tokens"`
-	Loss             Number `json:"loss"`
-	Clipped          Number `json:"clipped"`
-	RatioMean        Number `json:"ratio_mean"`
-	RatioMax         Number `json:"ratio_max"`
-	EffectiveSamples Number `json:"effective_samples"`
-	OnPolicyError    Number `json:"on_policy_error"`
-	OnPolicyTokens   int    `json:"on_policy_tokens"`
-	KLBehaviour      Number `json:"kl_behaviour"`
-	Entropy          Number `json:"entropy"`
-	GradientNorm     Number `json:"gradient_norm"`
-	LearningRate     Number `json:"learning_rate"`
-	Updates          int    `json:"updates"`
-	Skipped          string `json:"skipped,omitempty"`
+	Rows             int      `json:"rows"`
+	Tokens           int      `json:"tokens"`
+	TrainedTokens    int      `json:"trained_tokens"`
+	Loss             *float64 `json:"loss"`
+	Clipped          *float64 `json:"clipped"`
+	RatioMean        *float64 `json:"ratio_mean"`
+	RatioMax         *float64 `json:"ratio_max"`
+	EffectiveSamples *float64 `json:"effective_samples"`
+	OnPolicyError    *float64 `json:"on_policy_error"`
+	OnPolicyTokens   int      `json:"on_policy_tokens"`
+	KLBehaviour      *float64 `json:"kl_behaviour"`
+	Entropy          *float64 `json:"entropy"`
+	GradientNorm     *float64 `json:"gradient_norm"`
+	LearningRate     *float64 `json:"learning_rate"`
+	Updates          int      `json:"updates"`
+	Skipped          string   `json:"skipped,omitempty"`
 
 	Waiting       int    `json:"waiting"`
 	Active        int    `json:"active"`
@@ -98,12 +84,12 @@ type Step struct {
 
 // Part is a learner.Part.
 type Part struct {
-	Name             string `json:"name"`
-	Rollouts         int    `json:"rollouts"`
-	RewardMean       Number `json:"reward_mean"`
-	Solved           Number `json:"solved"`
-	Calls            Number `json:"calls"`
-	CompletionTokens Number `json:"completion_tokens"`
+	Name             string   `json:"name"`
+	Rollouts         int      `json:"rollouts"`
+	RewardMean       *float64 `json:"reward_mean"`
+	Solved           *float64 `json:"solved"`
+	Calls            *float64 `json:"calls"`
+	CompletionTokens *float64 `json:"completion_tokens"`
 }
 
 // Environment is a learner.EnvironmentPart.
@@ -118,34 +104,36 @@ type Evaluation struct {
 	Purpose string `json:"purpose"`
 	Tasks   int    `json:"tasks"`
 	// Success lies between Low and High with 95% confidence.
-	Success Number `json:"success"`
-	Low     Number `json:"low"`
-	High    Number `json:"high"`
+	Success float64 `json:"success"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
 	// HeldOutReward is the mean reward of the tasks.
-	HeldOutReward Number `json:"held_out_reward"`
+	HeldOutReward float64 `json:"held_out_reward"`
 }
 
 // stepOf is the line's part of a step.
 func stepOf(s *learner.Step) *Step {
+	trained := s.TrainedTokens > 0
 	l := &Step{
-		Final: s.Final, WaitedSeconds: Number(s.Waited.Seconds()), TrainedSeconds: Number(s.Trained.Seconds()),
+		Final: s.Final, WaitedSeconds: s.Waited.Seconds(), TrainedSeconds: s.Trained.Seconds(),
 		Groups: s.Groups, Learned: s.Learned, Peers: s.Peers, MostGroups: s.MostGroups,
-		Rollouts: s.Rollouts, AdvantageStd: Number(s.AdvantageStd), Environments: make([]Environment, len(s.Environments)),
-		Lags: s.Lags, Drops: make(map[string]int, len(s.Drops)),
+		Rollouts: s.Rollouts, RewardMean: learner.Figure(s.RewardMean, s.Rollouts > 0), Solved: learner.Figure(s.Solved, s.Rollouts > 0),
+		AdvantageStd: learner.Figure(s.AdvantageStd, len(s.TrainedLengths) > 0),
+		Environments: make([]Environment, len(s.Environments)),
+		Lags:         s.Lags, Drops: make(map[string]int, len(s.Drops)),
 		SampledLengths: s.SampledLengths, TrainedLengths: s.TrainedLengths,
-		Rows: s.Rows, Tokens: s.Tokens, TrainedTokens: s.TrainedTokens, Loss: Number(s.Loss), Clipped: Number(s.Clipped),
-		RatioMean: Number(s.RatioMean), RatioMax: Number(s.RatioMax), EffectiveSamples: Number(s.EffectiveSamples),
-		OnPolicyError: Number(s.OnPolicyError), OnPolicyTokens: s.OnPolicyTokens,
-		KLBehaviour: Number(s.KL), Entropy: Number(s.Entropy), GradientNorm: Number(s.GradientNorm),
-		LearningRate: Number(s.LearningRate), Updates: s.Updates, Skipped: s.Skipped,
+		Rows: s.Rows, Tokens: s.Tokens, TrainedTokens: s.TrainedTokens,
+		Loss: learner.Figure(s.Loss, trained), Clipped: learner.Figure(s.Clipped, trained),
+		RatioMean: learner.Figure(s.RatioMean, trained), RatioMax: learner.Figure(s.RatioMax, trained),
+		EffectiveSamples: learner.Figure(s.EffectiveSamples, trained),
+		OnPolicyError:    learner.Figure(s.OnPolicyError, s.OnPolicyTokens > 0), OnPolicyTokens: s.OnPolicyTokens,
+		KLBehaviour: learner.Figure(s.KL, trained), Entropy: learner.Figure(s.Entropy, trained),
+		GradientNorm: learner.Figure(s.GradientNorm, trained), LearningRate: learner.Figure(s.LearningRate, trained),
+		Updates: s.Updates, Skipped: s.Skipped,
 		Waiting: s.Waiting, Active: s.Active, Quota: s.Quota, GroupsTrained: s.GroupsTrained,
 	}
 	if s.Most != "" {
 		l.MostPeer = s.Most.String()
-	}
-	if s.Rollouts > 0 {
-		reward, solved := Number(s.RewardMean), Number(s.Solved)
-		l.RewardMean, l.Solved = &reward, &solved
 	}
 	for reason, n := range s.Drops {
 		l.Drops[string(reason)] = n
@@ -160,9 +148,10 @@ func stepOf(s *learner.Step) *Step {
 }
 
 func partOf(p learner.Part) Part {
+	some := p.Rollouts > 0
 	return Part{
-		Name: p.Name, Rollouts: p.Rollouts, RewardMean: Number(p.RewardMean), Solved: Number(p.Solved),
-		Calls: Number(p.Calls), CompletionTokens: Number(p.CompletionTokens),
+		Name: p.Name, Rollouts: p.Rollouts, RewardMean: learner.Figure(p.RewardMean, some), Solved: learner.Figure(p.Solved, some),
+		Calls: learner.Figure(p.Calls, some), CompletionTokens: learner.Figure(p.CompletionTokens, p.Calls > 0),
 	}
 }
 
@@ -170,8 +159,7 @@ func partOf(p learner.Part) Part {
 func evaluationOf(e *learner.Evaluation) *Evaluation {
 	low, high := e.Interval()
 	return &Evaluation{
-		Purpose: e.Purpose.String(), Tasks: e.Tasks, Success: Number(e.Success()), Low: Number(low), High: Number(high),
-		HeldOutReward: Number(e.RewardMean),
+		Purpose: e.Purpose.String(), Tasks: e.Tasks, Success: e.Success(), Low: low, High: high, HeldOutReward: e.RewardMean,
 	}
 }
 

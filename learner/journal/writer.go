@@ -30,7 +30,7 @@ type Options struct {
 // Writer writes metrics. Its methods are safe for concurrent use; nothing is added once Close is called.
 type Writer struct {
 	options Options
-	work    chan entry
+	work    chan Line
 	done    chan struct{}
 
 	mu   sync.Mutex
@@ -45,43 +45,37 @@ type Writer struct {
 	ended   error // read once done is closed
 }
 
-// entry is a line with what its curves are drawn from.
-type entry struct {
-	line Line
-	step *learner.Step
-}
-
 // Start begins to write. It does no I/O itself: that the folder cannot be written to is a Problem.
 func Start(o Options) *Writer {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Writer{options: o, work: make(chan entry, queued), done: make(chan struct{})}
+	w := &Writer{options: o, work: make(chan Line, queued), done: make(chan struct{})}
 	go w.run()
 	return w
 }
 
 // Stepped adds a training step and the alerts that stand after it.
 func (w *Writer) Stepped(s learner.Step, alerts []watch.Alert) {
-	w.add(entry{Line{Type: TypeStep, Version: s.Version, Alerts: alertsOf(alerts), Step: stepOf(&s)}, &s})
+	w.add(Line{Type: TypeStep, Version: s.Version, Alerts: alertsOf(alerts), Step: stepOf(&s)})
 }
 
 // Evaluated adds an evaluation that is complete, and the alerts that stand after it; others are left out.
 func (w *Writer) Evaluated(e learner.Evaluation, alerts []watch.Alert) {
 	if e.Complete() {
-		w.add(entry{line: Line{Type: TypeEvaluation, Version: e.Version, Alerts: alertsOf(alerts), Evaluation: evaluationOf(&e)}})
+		w.add(Line{Type: TypeEvaluation, Version: e.Version, Alerts: alertsOf(alerts), Evaluation: evaluationOf(&e)})
 	}
 }
 
-func (w *Writer) add(e entry) {
-	e.line.Network, e.line.Time = w.options.Network.String(), w.options.Now().UTC()
+func (w *Writer) add(l Line) {
+	l.Network, l.Time = w.options.Network.String(), w.options.Now().UTC()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return
 	}
 	select {
-	case w.work <- e:
+	case w.work <- l:
 	default:
 		w.lost++
 	}
@@ -101,8 +95,8 @@ func (w *Writer) Close() error {
 
 func (w *Writer) run() {
 	defer close(w.done)
-	for e := range w.work {
-		err := w.write(&e)
+	for l := range w.work {
+		err := w.write(&l)
 		w.mu.Lock()
 		lost := w.lost
 		w.lost = 0
@@ -121,17 +115,17 @@ func (w *Writer) run() {
 }
 
 // write writes a line unless the file has it, and draws it.
-func (w *Writer) write(e *entry) error {
+func (w *Writer) write(l *Line) error {
 	if err := w.open(); err != nil {
 		return err
 	}
-	if w.lines.has(&e.line) {
+	if w.lines.has(l) {
 		return nil
 	}
-	if err := w.lines.add(&e.line); err != nil {
+	if err := w.lines.add(l); err != nil {
 		return err
 	}
-	return w.board.draw(e)
+	return w.board.draw(l)
 }
 
 // open opens the files, as long as they are not.

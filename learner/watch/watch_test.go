@@ -163,7 +163,7 @@ func TestAGoodRunRaisesNothing(t *testing.T) {
 			evaluations++
 			changes = w.Evaluated(learner.Evaluation{
 				Version: l.Version, Purpose: wire.PurposeEvaluateSampled, Tasks: l.Tasks, Expected: l.Tasks,
-				Successes: int(math.Round(float64(l.Success) * float64(l.Tasks))),
+				Successes: int(math.Round(l.Success * float64(l.Tasks))),
 			})
 		}
 		if len(changes) > 0 {
@@ -180,11 +180,13 @@ func recorded(l *journal.Line) learner.Step {
 	s := learner.Step{
 		Version: l.Version, Groups: l.Groups, Learned: l.Learned, Peers: l.Peers, MostGroups: l.MostGroups, Active: l.Active,
 		Rollouts: l.Rollouts, Lags: l.Lags, Drops: make(map[learner.Reason]int), TrainedTokens: l.TrainedTokens,
-		Clipped: float64(l.Clipped), EffectiveSamples: float64(l.EffectiveSamples), Entropy: float64(l.Entropy),
-		GradientNorm: float64(l.GradientNorm), Skipped: l.Skipped,
+		Skipped: l.Skipped,
 	}
 	if l.RewardMean != nil {
-		s.RewardMean, s.Solved = float64(*l.RewardMean), float64(*l.Solved)
+		s.RewardMean, s.Solved = *l.RewardMean, *l.Solved
+	}
+	if l.TrainedTokens > 0 {
+		s.Clipped, s.EffectiveSamples, s.Entropy, s.GradientNorm = *l.Clipped, *l.EffectiveSamples, *l.Entropy, *l.GradientNorm
 	}
 	for reason, n := range l.Drops {
 		s.Drops[learner.Reason(reason)] = n

@@ -92,7 +92,8 @@ type VerdictEvent struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// StepEvent is one training step. Package learner defines every number (see learner.Step).
+// StepEvent is one training step. Package learner defines every number (see learner.Step). One that is a pointer is null if
+// it was not measured or is not finite.
 type StepEvent struct {
 	// Version is the release that the step made.
 	Version uint64 `json:"version"`
@@ -106,29 +107,29 @@ type StepEvent struct {
 	Learned int `json:"learned"`
 	Peers   int `json:"peers"`
 	// Rollouts have a reward, of mean RewardMean; Solved is the share of them with the largest reward there is.
-	Rollouts   int     `json:"rollouts"`
-	RewardMean float64 `json:"reward_mean"`
-	Solved     float64 `json:"solved"`
+	Rollouts   int      `json:"rollouts"`
+	RewardMean *float64 `json:"reward_mean"`
+	Solved     *float64 `json:"solved"`
 	// AdvantageStd is the standard deviation of the trained completions' advantages.
-	AdvantageStd float64 `json:"advantage_std"`
+	AdvantageStd *float64 `json:"advantage_std"`
 	// MostGroups of Groups came from one peer.
 	MostGroups int `json:"most_groups"`
 	// Lags counts Groups by lag, Drops those that nothing was learned from by reason.
 	Lags  map[uint64]int `json:"lags"`
 	Drops map[string]int `json:"drops"`
 
-	Tokens        int     `json:"tokens"`
-	TrainedTokens int     `json:"trained_tokens"`
-	Loss          float64 `json:"loss"`
+	Tokens        int      `json:"tokens"`
+	TrainedTokens int      `json:"trained_tokens"`
+	Loss          *float64 `json:"loss"`
 	// Clipped is the share of trained tokens whose gradient a bound changed.
-	Clipped float64 `json:"clipped"`
+	Clipped *float64 `json:"clipped"`
 	// EffectiveSamples is the share of trained tokens that would teach as much if all counted alike.
-	EffectiveSamples float64 `json:"effective_samples"`
-	KL               float64 `json:"kl"`
-	Entropy          float64 `json:"entropy"`
+	EffectiveSamples *float64 `json:"effective_samples"`
+	KL               *float64 `json:"kl"`
+	Entropy          *float64 `json:"entropy"`
 	// GradientNorm is the largest norm of a minibatch's gradient before clipping.
-	GradientNorm float64 `json:"gradient_norm"`
-	LearningRate float64 `json:"learning_rate"`
+	GradientNorm *float64 `json:"gradient_norm"`
+	LearningRate *float64 `json:"learning_rate"`
 	// Skipped says why the weights did not change; absent when they did.
 	Skipped string `json:"skipped,omitempty"`
 

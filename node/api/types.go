@@ -177,11 +177,11 @@ type Peer struct {
 	HeadVersion uint64 `json:"head_version"`
 	// Roles, NextSequence and AgentVersion are what it last said of itself, at LastPresence; absent before.
 	Roles        []string  `json:"roles,omitempty"`
-	NextSequence uint64    `json:"next_sequence"`
+	NextSequence uint64    `json:"next_sequence,omitzero"`
 	AgentVersion string    `json:"agent_version,omitempty"`
 	LastPresence time.Time `json:"last_presence,omitzero"`
-	// RoundTripMS is a moving average of round trips in milliseconds; 0 if none was measured.
-	RoundTripMS float64 `json:"round_trip_ms"`
+	// RoundTripMS is a moving average of round trips in milliseconds; absent if none was measured.
+	RoundTripMS float64 `json:"round_trip_ms,omitzero"`
 	// Score is the gossip score.
 	Score float64 `json:"score"`
 }

@@ -1,6 +1,9 @@
 package report
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Schema is the version of report.json. A field is only ever added; a change of meaning raises Schema.
 const Schema = 1
@@ -77,12 +80,22 @@ type Change struct {
 	EndVersion   *uint64 `json:"end_version,omitempty"`
 }
 
-// Rate is the success rate over Tasks held-out tasks, with the 95% Wilson interval [Low, High].
+// Rate is the success rate over Tasks held-out tasks, with the 95% Wilson interval [Low, High]. The zero Rate was not
+// measured, and null in JSON.
 type Rate struct {
 	Success float64 `json:"success"`
 	Tasks   int     `json:"tasks"`
 	Low     float64 `json:"low"`
 	High    float64 `json:"high"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r Rate) MarshalJSON() ([]byte, error) {
+	if r.Tasks == 0 {
+		return []byte("null"), nil
+	}
+	type plain Rate
+	return json.Marshal(plain(r))
 }
 
 // Peer is one node of the run.
@@ -114,18 +127,19 @@ type TrainingStep struct {
 	Rollouts     int `json:"rollouts"`
 	// Tokens counts the positions of the training sequences, prompts included.
 	Tokens int `json:"tokens"`
-	// Reward is the mean return of the consumed rollouts, absent if there were none.
-	Reward *float64 `json:"reward,omitempty"`
+	// Reward is the mean reward of the consumed rollouts. This and the figures below are null if they were not measured or are
+	// not finite.
+	Reward *float64 `json:"reward"`
 	// AdvantageStd is the standard deviation of the trained completions' advantages. EffectiveSamples is the share of trained
 	// tokens that would teach as much if all counted alike.
-	AdvantageStd     float64 `json:"advantage_std"`
-	EffectiveSamples float64 `json:"effective_samples"`
+	AdvantageStd     *float64 `json:"advantage_std"`
+	EffectiveSamples *float64 `json:"effective_samples"`
 	// ClipFraction is the share of trained tokens whose gradient the loss clipped to nothing.
-	ClipFraction float64 `json:"clip_fraction"`
-	Entropy      float64 `json:"entropy"`
+	ClipFraction *float64 `json:"clip_fraction"`
+	Entropy      *float64 `json:"entropy"`
 	// KLBehaviour is the mean over trained tokens of log(mu) - log(policy), mu being the behaviour policy.
-	KLBehaviour float64 `json:"kl_behaviour"`
-	GradNorm    float64 `json:"grad_norm"`
+	KLBehaviour *float64 `json:"kl_behaviour"`
+	GradNorm    *float64 `json:"grad_norm"`
 	// Lag counts the consumed groups by lag: Lag[i] groups had lag i.
 	Lag []int `json:"lag"`
 	// WaitedSeconds went by until the step had its groups, TrainedSeconds from there until the version was durable.
@@ -148,11 +162,12 @@ type Alert struct {
 
 // Example is one held-out task as a policy version solved it, readable by a person.
 type Example struct {
-	Version uint64  `json:"version"`
-	Task    uint64  `json:"task"`
-	Outcome string  `json:"outcome"`
-	Reward  float64 `json:"reward"`
-	Calls   []Call  `json:"calls"`
+	Version uint64 `json:"version"`
+	Task    uint64 `json:"task"`
+	Outcome string `json:"outcome"`
+	// Reward is null if the outcome has none.
+	Reward *float64 `json:"reward"`
+	Calls  []Call   `json:"calls"`
 }
 
 // Call is one LLM request of an example, as text: what was new in its prompt, and the completion.

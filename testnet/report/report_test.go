@@ -17,7 +17,7 @@ func sample() *Report {
 		{Version: 1, Seconds: 20, Sampled: Rate{0.98, 256, 0.95, 0.99}, Greedy: Rate{0.99, 256, 0.97, 1}},
 		{Version: 2, Seconds: 30, Sampled: Rate{0.97, 256, 0.94, 0.99}},
 	}
-	reward := 0.5
+	reward, solved := 0.5, 1.0
 	r := &Report{
 		Schema: Schema, Version: "test", Command: "lightswarm testnet", Seed: 1, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Seconds: 40,
 		Network: "bafkreitest", Environment: "calc", Target: 0.95, End: EndTimeout,
@@ -26,7 +26,7 @@ func sample() *Report {
 		RolloutsAccepted: 512, RolloutsRefused: map[string]uint64{"lag": 8, "duplicate": 16}, RolloutsDropped: map[string]uint64{"zero_variance": 24}, RolloutsFailed: map[string]uint64{"agent_error": 5}, EventsMissed: 3, RolloutsTrained: 512,
 		TrainingSteps: []TrainingStep{{Version: 1, Seconds: 8, Groups: 32, Lag: []int{30, 2}, AcceptedRollouts: 256, Reward: &reward}, {Version: 2, Seconds: 16, Groups: 32, Lag: []int{20, 10, 2}, AcceptedRollouts: 512}},
 		Examples: []Example{
-			{Version: 2, Task: 7, Outcome: "scored", Reward: 1, Calls: []Call{{Agent: "solver", Prompt: "tom has 3 <pens>", Completion: "calculator 3+4", Probability: 0.9}}},
+			{Version: 2, Task: 7, Outcome: "scored", Reward: &solved, Calls: []Call{{Agent: "solver", Prompt: "tom has 3 <pens>", Completion: "calculator 3+4", Probability: 0.9}}},
 			{Version: 0, Task: 7, Outcome: "scored", Calls: []Call{{Agent: "solver", Prompt: "tom has 3 <pens>", Completion: "calculator 3-4", Probability: 0.6}}},
 		},
 	}
@@ -57,6 +57,40 @@ func TestWriteKeepsEveryField(t *testing.T) {
 	}
 	if len(names) != 2 {
 		t.Errorf("the folder holds %v, want report.json and report.html alone", names)
+	}
+}
+
+// What was not measured is null in report.json, not 0.
+func TestUnmeasuredIsNull(t *testing.T) {
+	dir := t.TempDir()
+	r := &Report{TrainingSteps: []TrainingStep{{Version: 1}}, Examples: []Example{{Outcome: "timeout"}}}
+	r.Measure([]Evaluation{{Sampled: Rate{Success: 0, Tasks: 256, High: 0.02}}})
+	if err := Write(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		HeldOut  map[string]any   `json:"held_out"`
+		Greedy   map[string]any   `json:"greedy"`
+		Steps    []map[string]any `json:"training_steps"`
+		Examples []map[string]any `json:"examples"`
+	}
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if start, there := got.Greedy["start"]; start != nil || !there || got.HeldOut["start"] == nil {
+		t.Errorf("held-out %v, greedy %v", got.HeldOut, got.Greedy)
+	}
+	for _, name := range []string{"reward", "advantage_std", "effective_samples", "clip_fraction", "entropy", "kl_behaviour", "grad_norm"} {
+		if v, there := got.Steps[0][name]; v != nil || !there {
+			t.Errorf("%s is %v", name, v)
+		}
+	}
+	if v, there := got.Examples[0]["reward"]; v != nil || !there {
+		t.Errorf("the reward of a rollout that timed out is %v", v)
 	}
 }
 
