@@ -39,16 +39,30 @@ func (e Evaluation) Success() float64 {
 
 // Interval is Wilson's 95% score interval of Success (Wilson 1927): where the success over all tasks of the kind lies
 // when these are a random draw of them.
-func (e Evaluation) Interval() (low, high float64) {
+func (e Evaluation) Interval() (low, high float64) { return e.interval(Confident) }
+
+// Confident is how many standard deviations of the normal distribution hold 95% of it.
+const Confident = 1.959963984540054
+
+func (e Evaluation) interval(z float64) (low, high float64) {
 	if e.Tasks == 0 {
 		return 0, 1
 	}
-	const z = 1.959963984540054 // of the normal distribution, two-sided 95%
 	n, p := float64(e.Tasks), e.Success()
 	centre := p + z*z/(2*n)
 	spread := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	scale := 1 + z*z/n
 	return max(0, (centre-spread)/scale), min(1, (centre+spread)/scale)
+}
+
+// Difference is the interval of e's success less another's that z standard deviations hold: Newcombe's hybrid score interval
+// for independent samples (Newcombe 1998, Statistics in Medicine 17, 873-890, method 10). Evaluations of the same tasks vary
+// less than such samples, so that it is rather too wide.
+func (e Evaluation) Difference(other Evaluation, z float64) (low, high float64) {
+	d := e.Success() - other.Success()
+	low1, high1 := e.interval(z)
+	low2, high2 := other.interval(z)
+	return d - math.Hypot(e.Success()-low1, high2-other.Success()), d + math.Hypot(high1-e.Success(), other.Success()-low2)
 }
 
 // Board collects evaluation results. It is a state machine without I/O, and not safe for concurrent use.

@@ -33,6 +33,24 @@ func TestEvaluationInterval(t *testing.T) {
 	}
 }
 
+// The intervals are those of Newcombe's table II, method 10.
+func TestEvaluationDifference(t *testing.T) {
+	for _, tt := range []struct {
+		x, n, y, m int
+		low, high  float64
+	}{
+		{56, 70, 48, 80, 0.0524, 0.3339},
+		{9, 10, 3, 10, 0.1705, 0.8090},
+		{5, 56, 0, 29, -0.0381, 0.1926},
+		{10, 10, 0, 10, 0.6075, 1},
+	} {
+		low, high := Evaluation{Successes: tt.x, Tasks: tt.n}.Difference(Evaluation{Successes: tt.y, Tasks: tt.m}, Confident)
+		if math.Abs(low-tt.low) > 1e-4 || math.Abs(high-tt.high) > 1e-4 {
+			t.Errorf("%d/%d - %d/%d: [%.4f, %.4f], want [%v, %v]", tt.x, tt.n, tt.y, tt.m, low, high, tt.low, tt.high)
+		}
+	}
+}
+
 func TestBoardCountsFirstResults(t *testing.T) {
 	n := plainNetwork(t)
 	r, err := NewRules(n.charter, n.base, testContext, nil)

@@ -2,10 +2,10 @@ package watch
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/lightswarm/lightswarm/learner"
+	"github.com/lightswarm/lightswarm/wire"
 )
 
 // stepRule is a rule that evaluations say nothing about.
@@ -13,44 +13,13 @@ type stepRule struct{}
 
 func (stepRule) evaluated(*learner.Evaluation) (verdict, string) { return unknown, "" }
 
-// recent holds the newest values, up to a number of them.
-type recent []float64
-
-func (r *recent) add(v float64, most int) {
-	*r = append(*r, v)
-	if len(*r) > most {
-		*r = slices.Delete(*r, 0, len(*r)-most)
-	}
-}
-
-// mean is 0 without values.
-func (r recent) mean() float64 {
-	sum := 0.0
-	for _, v := range r {
-		sum += v
-	}
-	return sum / float64(max(len(r), 1))
-}
-
-// variance is the sample variance; 0 of fewer than two values.
-func (r recent) variance() float64 {
-	mean, sum := r.mean(), 0.0
-	for _, v := range r {
-		sum += (v - mean) * (v - mean)
-	}
-	return sum / float64(max(len(r)-1, 1))
-}
-
-func (r recent) median() float64 {
-	sorted := slices.Sorted(slices.Values(r))
-	return sorted[len(sorted)/2]
-}
-
 const (
 	// window is how many steps a mean is over.
 	window = 5
-	// mostlySolved is the share of solved training rollouts from which on low entropy and a flat reward are what is wanted.
+	// mostlySolved is the share of solved training rollouts from which on low entropy and a flat reward are what is wanted,
+	// and from partlySolved on they are no reason for an alert.
 	mostlySolved = 0.9
+	partlySolved = 0.8
 )
 
 // entropy compares the newest steps with the first ones.
@@ -60,7 +29,7 @@ type entropy struct {
 }
 
 func (r *entropy) step(s *learner.Step) (verdict, string) {
-	if s.TrainedTokens == 0 || s.Rollouts == 0 {
+	if s.Rollouts == 0 || learner.Figure(s.Entropy, s.TrainedTokens > 0) == nil {
 		return unknown, ""
 	}
 	if len(r.first) < window {
@@ -73,7 +42,7 @@ func (r *entropy) step(s *learner.Step) (verdict, string) {
 	switch {
 	case len(r.last) < window || before <= 0:
 		return unknown, ""
-	case now < 0.2*before && solved < mostlySolved-0.1:
+	case now < 0.2*before && solved < partlySolved:
 		return bad, fmt.Sprintf("entropy has fallen to %.2g nats a token, from %.2g in the first steps, while %.0f%% of the training rollouts are solved",
 			now, before, 100*solved)
 	case now > 0.3*before || solved >= mostlySolved:
@@ -102,10 +71,10 @@ func (r *reward) step(s *learner.Step) (verdict, string) {
 	}
 	older, newer := r.means[:stuckWindow/2], r.means[stuckWindow/2:]
 	gain := newer.mean() - older.mean()
-	noise := math.Sqrt((older.variance() + newer.variance()) / (stuckWindow / 2))
+	noise := noise(older, newer)
 	solved := r.solved.mean()
 	switch {
-	case gain <= noise && solved < mostlySolved:
+	case gain <= noise && solved < partlySolved:
 		return bad, fmt.Sprintf("the training reward has not risen for %d steps: %.3g in the newer half, %.3g in the older; %.0f%% of the rollouts are solved",
 			stuckWindow, newer.mean(), older.mean(), 100*solved)
 	case gain > 2*noise || solved >= mostlySolved:
@@ -129,13 +98,14 @@ func (masked) step(s *learner.Step) (verdict, string) {
 	return between, ""
 }
 
-// normWindow is how many usual gradient norms are remembered, fewestNorms how many are needed to know what is usual.
+// normWindow is over how many steps the gradient's usual norm is taken, fewestNorms how many are needed to know it. What lasts
+// for half of them is usual.
 const (
-	normWindow  = 20
+	normWindow  = 100
 	fewestNorms = 8
 )
 
-// gradient compares a gradient with the median of the usual ones.
+// gradient compares a gradient with the median of the newest ones.
 type gradient struct {
 	stepRule
 	norms recent
@@ -148,18 +118,14 @@ func (r *gradient) step(s *learner.Step) (verdict, string) {
 	case s.Skipped != "":
 		return bad, "steps are undone: " + s.Skipped
 	}
-	if len(r.norms) < fewestNorms {
-		r.norms.add(s.GradientNorm, normWindow)
-		return good, ""
-	}
-	usual := r.norms.median()
-	if usual > 0 && s.GradientNorm > 10*usual {
+	known, usual := len(r.norms) >= fewestNorms, r.norms.median()
+	r.norms.add(s.GradientNorm, normWindow)
+	switch {
+	case known && usual > 0 && s.GradientNorm > 10*usual:
 		return bad, fmt.Sprintf("the gradient's norm is %.3g, where %.3g was usual", s.GradientNorm, usual)
-	}
-	if s.GradientNorm > 3*usual {
+	case known && s.GradientNorm > 3*usual:
 		return between, ""
 	}
-	r.norms.add(s.GradientNorm, normWindow)
 	return good, ""
 }
 
@@ -194,52 +160,44 @@ func (r lag) step(s *learner.Step) (verdict, string) {
 // fewestPeers is from how many nodes at work on one can dominate.
 const fewestPeers = 3
 
-// dominance looks at the groups of the peer that supplied most.
-type dominance struct{ stepRule }
+// fewestGroups is of how many groups a share says something: of fewer, one peer may well have supplied most by chance.
+const fewestGroups = 20
 
-func (dominance) step(s *learner.Step) (verdict, string) {
-	share := float64(s.MostGroups) / float64(max(s.Groups, 1))
-	switch {
-	case s.Groups == 0:
+// dominance looks at the groups of the peer that supplied most of those of the newest steps.
+type dominance struct {
+	stepRule
+	steps []supply // as few as have fewestGroups
+}
+
+// supply is whose groups a step used. The share of a peer that did not supply most is not known, and counts as none.
+type supply struct {
+	groups, most int
+	peer         wire.PeerID
+}
+
+func (r *dominance) step(s *learner.Step) (verdict, string) {
+	if s.Groups == 0 {
 		return unknown, ""
-	case max(s.Active, s.Peers) < fewestPeers || share < 0.6:
+	}
+	r.steps = append(r.steps, supply{s.Groups, s.MostGroups, s.Most})
+	all, byPeer := 0, make(map[wire.PeerID]int)
+	for i, from := range slices.Backward(r.steps) {
+		if all >= fewestGroups {
+			r.steps = slices.Delete(r.steps, 0, i+1)
+			break
+		}
+		all += from.groups
+		byPeer[from.peer] += from.most
+	}
+	share := float64(byPeer[s.Most]) / float64(all)
+	nodes := max(s.Active, s.Peers)
+	switch {
+	case all < fewestGroups:
+		return unknown, ""
+	case nodes < fewestPeers || share < 0.6:
 		return good, ""
 	case share >= 0.8:
-		return bad, fmt.Sprintf("%.0f%% of the groups come from peer %s, where %d nodes are at work", 100*share, s.Most, max(s.Active, s.Peers))
-	}
-	return between, ""
-}
-
-// heldOut compares evaluations with the best one, and the training reward with that of then.
-type heldOut struct {
-	rewards recent
-	best    *learner.Evaluation
-	// before is the training reward when best came.
-	before float64
-}
-
-func (r *heldOut) step(s *learner.Step) (verdict, string) {
-	if s.Rollouts > 0 {
-		r.rewards.add(s.RewardMean, window)
-	}
-	return unknown, ""
-}
-
-func (r *heldOut) evaluated(e *learner.Evaluation) (verdict, string) {
-	now := r.rewards.mean()
-	if r.best == nil || e.Success() >= r.best.Success() {
-		best := *e
-		r.best, r.before = &best, now
-		return good, ""
-	}
-	low, _ := r.best.Interval()
-	_, high := e.Interval()
-	switch {
-	case high < low && now > r.before:
-		return bad, fmt.Sprintf("held-out success has fallen to %.3f, from %.3f at version %d, while the training reward rose to %.3g, from %.3g",
-			e.Success(), r.best.Success(), r.best.Version, now, r.before)
-	case e.Success() >= low:
-		return good, ""
+		return bad, fmt.Sprintf("%.0f%% of the groups come from peer %s, where %d nodes are at work", 100*share, s.Most, nodes)
 	}
 	return between, ""
 }

@@ -22,11 +22,11 @@ func New(maxLag uint64) *Watch {
 		TokensMasked:    masked{},
 		GradientBlowUp:  &gradient{},
 		LagAtBound:      lag{maxLag},
-		PeerDominates:   dominance{},
+		PeerDominates:   &dominance{},
 	} {
 		w.rules = append(w.rules, &latch{kind: kind, rule: r, raise: 3, end: 3})
 	}
-	w.rules = append(w.rules, &latch{kind: HeldOutFalls, rule: &heldOut{}, raise: 2, end: 1})
+	w.rules = append(w.rules, &latch{kind: HeldOutFalls, rule: &heldOut{}, raise: 3, end: 1})
 	slices.SortFunc(w.rules, func(a, b *latch) int { return cmp.Compare(a.kind, b.kind) })
 	return w
 }
