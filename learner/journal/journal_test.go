@@ -107,6 +107,45 @@ func TestLinesSayWhatTheStepWas(t *testing.T) {
 	}
 }
 
+// What a power cut leaves of the last line does not keep the file from being continued, whatever came to the disk of it.
+func TestTornLinesAreCutOff(t *testing.T) {
+	for name, rest := range map[string]string{
+		"a part": `{"type":"step","netw`, "a letter": `{`, "zeros": "\x00\x00\x00", "zeros at the end": `{"type":"st` + "\x00\x00",
+		"zeros at the start": "\x00\x00:3}\n", "zeros within": `{"type":"step","network":` + "\x00\x00\x00}\n", "all but the newline": `{"type":"step"}`,
+	} {
+		folder := t.TempDir()
+		write(t, folder, "a", 1)
+		file, err := os.OpenFile(filepath.Join(folder, FileName), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.WriteString(rest); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := write(t, folder, "a", 2); len(got) > 0 {
+			t.Errorf("%s: %v", name, got)
+			continue
+		}
+		if n := len(read(t, folder)); n != 4 {
+			t.Errorf("%s: %d lines", name, n)
+		}
+	}
+}
+
+// A learner that runs for long remembers a few evaluations, not all.
+func TestEvaluationsAreForgotten(t *testing.T) {
+	var j lines
+	for version := range uint64(10 * mostEvaluated) {
+		j.note(&Line{Type: TypeEvaluation, Version: version, Evaluation: &Evaluation{Purpose: "p"}})
+	}
+	if len(j.evaluated) != mostEvaluated || !j.has(&Line{Type: TypeEvaluation, Version: 10*mostEvaluated - 1, Evaluation: &Evaluation{Purpose: "p"}}) {
+		t.Errorf("%d evaluations are remembered", len(j.evaluated))
+	}
+}
+
 // What is in the way is told once, and never touched.
 func TestWhatIsInTheWayIsToldOnce(t *testing.T) {
 	folder := t.TempDir()
@@ -116,7 +155,18 @@ func TestWhatIsInTheWayIsToldOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, content := range map[string][]byte{"of network": others, "no file of metrics": []byte("notes\n")} {
+	for _, test := range []struct {
+		want    string
+		content []byte
+	}{
+		{"of network", others},
+		{"no file of metrics", []byte("notes\n")},
+		{"no file of metrics", []byte("notes without a last newline")},
+		{"no file of metrics", []byte(`{"data": 1}`)},
+		{"no file of metrics", bytes.Repeat([]byte("x"), tailBytes+1)},
+		{"no file of metrics", append(bytes.Repeat([]byte("x"), tailBytes+1), '\n')},
+	} {
+		want, content := test.want, test.content
 		if err := os.WriteFile(name, content, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/lightswarm/lightswarm/durable"
 )
@@ -21,14 +23,21 @@ const tailBytes = 1 << 20
 // ErrOther says that a file of the name is something else, or has another network's metrics.
 var ErrOther = errors.New("name another folder for the metrics, or move this file away")
 
+// mostEvaluated is how many evaluations are remembered: more than get results at one time.
+const mostEvaluated = 256
+
+// beginning is how each line begins.
+const beginning = `{"type":"`
+
 // lines are metrics.jsonl of one network.
 type lines struct {
 	file *os.File
-	// end is the offset behind the last whole line.
-	end int64
-	// stepped is the version of the last step, 0 for none; evaluated has the last evaluations.
+	// end is the offset behind the last whole line; dirty says that something may be behind it.
+	end   int64
+	dirty bool
+	// stepped is the version of the last step, 0 for none; evaluated are the newest evaluations.
 	stepped   uint64
-	evaluated map[evaluationID]bool
+	evaluated []evaluationID
 }
 
 type evaluationID struct {
@@ -43,7 +52,7 @@ func openLines(folder, network string) (*lines, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &lines{file: file, evaluated: make(map[evaluationID]bool)}
+	j := &lines{file: file}
 	if err := j.recover(network); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
 	}
@@ -65,31 +74,44 @@ func (j *lines) recover(network string) error {
 		return err
 	}
 	if start > 0 { // The first line began before.
-		_, tail, _ = bytes.Cut(tail, []byte("\n"))
-	}
-	whole := bytes.LastIndexByte(tail, '\n') + 1
-	if whole == 0 && start > 0 {
-		return fmt.Errorf("it is no file of metrics: %w", ErrOther)
-	}
-	for line := range bytes.Lines(tail[:whole]) {
-		var l Line
-		if err := json.Unmarshal(line, &l); err != nil || l.Type == "" {
-			return fmt.Errorf("it is no file of metrics: %w", ErrOther)
+		if _, tail, _ = bytes.Cut(tail, []byte("\n")); len(tail) == 0 {
+			return errNoMetrics
 		}
-		if l.Network != network {
+	}
+	for len(tail) > 0 {
+		line, rest, whole := bytes.Cut(tail, []byte("\n"))
+		var l Line
+		err := json.Unmarshal(line, &l)
+		switch {
+		case (!whole || err != nil && len(rest) == 0) && torn(line):
+			j.end = info.Size() - int64(len(tail))
+			return j.file.Truncate(j.end)
+		case !whole || err != nil || l.Type == "":
+			return errNoMetrics
+		case l.Network != network:
 			return fmt.Errorf("it has metrics of network %s: %w", l.Network, ErrOther)
 		}
 		j.note(&l)
+		tail = rest
 	}
-	j.end = info.Size() - int64(len(tail)-whole)
-	return j.file.Truncate(j.end)
+	j.end = info.Size()
+	return nil
+}
+
+var errNoMetrics = fmt.Errorf("it is no file of metrics: %w", ErrOther)
+
+// torn says whether the last line is one that was being written. A power cut may have left zeros in the place of what was.
+func torn(line []byte) bool {
+	line = bytes.TrimRight(line, "\x00")
+	return len(line) == 0 || line[0] == 0 || strings.HasPrefix(beginning, string(line)) || bytes.HasPrefix(line, []byte(beginning))
 }
 
 func (j *lines) note(l *Line) {
 	if l.Type == TypeStep {
 		j.stepped = max(j.stepped, l.Version)
 	} else if l.Evaluation != nil {
-		j.evaluated[evaluationID{l.Version, l.Purpose}] = true
+		j.evaluated = append(j.evaluated, evaluationID{l.Version, l.Purpose})
+		j.evaluated = slices.Delete(j.evaluated, 0, max(0, len(j.evaluated)-mostEvaluated))
 	}
 }
 
@@ -98,7 +120,7 @@ func (j *lines) has(l *Line) bool {
 	if l.Type == TypeStep {
 		return l.Version <= j.stepped
 	}
-	return j.evaluated[evaluationID{l.Version, l.Purpose}]
+	return slices.Contains(j.evaluated, evaluationID{l.Version, l.Purpose})
 }
 
 // add appends a line, whole or not at all.
@@ -108,14 +130,19 @@ func (j *lines) add(l *Line) error {
 		return err
 	}
 	data = append(data, '\n')
-	_, err = j.file.WriteAt(data, j.end)
-	if err == nil {
-		err = j.file.Sync()
+	if j.dirty {
+		if err := j.file.Truncate(j.end); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		_ = j.file.Truncate(j.end) // What cannot be cut off is overwritten by the next line.
+	j.dirty = true
+	if _, err = j.file.WriteAt(data, j.end); err != nil {
 		return err
 	}
+	if err := j.file.Sync(); err != nil {
+		return err
+	}
+	j.dirty = false
 	j.end += int64(len(data))
 	j.note(l)
 	return nil
