@@ -18,8 +18,7 @@ type File struct {
 
 // Create starts an event file in a folder that exists. Files that are started later come later in the order of names.
 func Create(folder string, now time.Time) (*File, error) {
-	name := fmt.Sprintf("events.out.tfevents.%010d.lightswarm.%d.%09d", now.Unix(), os.Getpid(), now.Nanosecond())
-	file, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := os.OpenFile(filepath.Join(folder, fileName(now, os.Getpid())), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("start an event file: %w", err)
 	}
@@ -29,6 +28,11 @@ func Create(folder string, now time.Time) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// fileName is that of a file that a process starts at an instant.
+func fileName(now time.Time, process int) string {
+	return fmt.Sprintf("events.out.tfevents.%010d.%09d.lightswarm.%d", now.Unix(), now.Nanosecond(), process)
 }
 
 // Write appends an event. After an error the file is as it was before.

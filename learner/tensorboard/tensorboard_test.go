@@ -72,6 +72,19 @@ func TestFilesAreInOrder(t *testing.T) {
 	}
 }
 
+// So it has when another process starts it.
+func TestNamesAreInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		process := rapid.IntRange(1, 1<<22)
+		earlier := rapid.Int64Range(0, 1<<60).Draw(t, "earlier")
+		later := earlier + rapid.Int64Range(1, 2e9).Draw(t, "later")
+		a := fileName(time.Unix(0, earlier), process.Draw(t, "first"))
+		if b := fileName(time.Unix(0, later), process.Draw(t, "second")); a >= b {
+			t.Errorf("%s comes before %s", b, a)
+		}
+	})
+}
+
 // What is written after a failure begins where the last whole record ended.
 func TestWriteFailsWhole(t *testing.T) {
 	folder := t.TempDir()
