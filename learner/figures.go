@@ -36,12 +36,12 @@ type EnvironmentPart struct {
 	Part
 	// Groups were used up.
 	Groups int
-	// Agents are those that made calls, by name: at most MostAgents, those with the most calls.
+	// Agents are those that made calls, by name: at most mostAgents, those with the most calls.
 	Agents []Part
 }
 
-// MostAgents bounds the agents of an environment that are told apart: their names come from peers.
-const MostAgents = 32
+// mostAgents bounds the agents of an environment that are told apart: their names come from peers.
+const mostAgents = 32
 
 // Lengths counts completions by length: element i those of 2^i to 2^(i+1)-1 tokens.
 type Lengths []int
@@ -182,7 +182,7 @@ func busiest(agents map[string]*partSum) []Part {
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(agents[b].calls, agents[a].calls), strings.Compare(a, b))
 	})
-	names = names[:min(len(names), MostAgents)]
+	names = names[:min(len(names), mostAgents)]
 	slices.Sort(names)
 	parts := make([]Part, len(names))
 	for i, name := range names {

@@ -58,11 +58,11 @@ func TestStepsShowTheirGroups(t *testing.T) {
 // Peers cannot make a step tell apart any number of agents.
 func TestAgentsAreBounded(t *testing.T) {
 	agents := make(map[string]*partSum)
-	for i := range 3 * MostAgents {
+	for i := range 3 * mostAgents {
 		agents[fmt.Sprintf("%03d", i)] = &partSum{calls: i}
 	}
 	parts := busiest(agents)
-	if len(parts) != MostAgents || parts[0].Name != fmt.Sprintf("%03d", 2*MostAgents) {
+	if len(parts) != mostAgents || parts[0].Name != fmt.Sprintf("%03d", 2*mostAgents) {
 		t.Errorf("%d agents from %s on", len(parts), parts[0].Name)
 	}
 }

@@ -20,8 +20,8 @@ const FileName = "metrics.jsonl"
 // tailBytes is how much of a file's end says what it has already; a line is far shorter.
 const tailBytes = 1 << 20
 
-// ErrOther says that a file of the name is something else, or has another network's metrics.
-var ErrOther = errors.New("name another folder for the metrics, or move this file away")
+// errOther says that a file of the name is something else, or has another network's metrics.
+var errOther = errors.New("name another folder for the metrics, or move this file away")
 
 // mostEvaluated is how many evaluations are remembered: more than get results at one time.
 const mostEvaluated = 256
@@ -89,7 +89,7 @@ func (j *lines) recover(network string) error {
 		case !whole || err != nil || l.Type == "":
 			return errNoMetrics
 		case l.Network != network:
-			return fmt.Errorf("it has metrics of network %s: %w", l.Network, ErrOther)
+			return fmt.Errorf("it has metrics of network %s: %w", l.Network, errOther)
 		}
 		j.note(&l)
 		tail = rest
@@ -98,7 +98,7 @@ func (j *lines) recover(network string) error {
 	return nil
 }
 
-var errNoMetrics = fmt.Errorf("it is no file of metrics: %w", ErrOther)
+var errNoMetrics = fmt.Errorf("it is no file of metrics: %w", errOther)
 
 // torn says whether the last line is one that was being written. A power cut may have left zeros in the place of what was.
 func torn(line []byte) bool {

@@ -66,8 +66,8 @@ const (
 // fileVersion is what the first event of a file says.
 const fileVersion = "brain.Event:2"
 
-// Encode returns the event as a message.
-func (e Event) Encode() []byte {
+// encode returns the event as a message.
+func (e Event) encode() []byte {
 	b := doubleField(nil, eventWallTime, seconds(e.Time))
 	if e.Step != 0 {
 		b = protowire.AppendTag(b, eventStep, protowire.VarintType)

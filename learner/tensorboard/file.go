@@ -36,15 +36,15 @@ func fileName(now time.Time, process int) string {
 }
 
 // Write appends an event. After an error the file is as it was before.
-func (f *File) Write(e Event) error { return f.append(e.Encode()) }
+func (f *File) Write(e Event) error { return f.append(e.encode()) }
 
 func (f *File) append(data []byte) error {
-	record := Record(data)
-	if _, err := f.file.WriteAt(record, f.end); err != nil {
+	framed := record(data)
+	if _, err := f.file.WriteAt(framed, f.end); err != nil {
 		_ = f.file.Truncate(f.end) // What cannot be cut off is overwritten by the next record.
 		return fmt.Errorf("write an event file: %w", err)
 	}
-	f.end += int64(len(record))
+	f.end += int64(len(framed))
 	return nil
 }
 
@@ -59,8 +59,8 @@ func masked(data []byte) uint32 {
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// Record frames an event's message.
-func Record(data []byte) []byte {
+// record frames an event's message.
+func record(data []byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
 	b = binary.LittleEndian.AppendUint32(b, masked(b))
 	b = append(b, data...)

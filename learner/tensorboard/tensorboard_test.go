@@ -109,7 +109,7 @@ func TestWriteFailsWhole(t *testing.T) {
 func TestRecordsHoldTheirData(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := rapid.SliceOf(rapid.Byte()).Draw(t, "data")
-		r := Record(data)
+		r := record(data)
 		n := binary.LittleEndian.Uint64(r)
 		if n != uint64(len(data)) || !bytes.Equal(r[12:12+n], data) || len(r) != len(data)+16 {
 			t.Errorf("a record of %d bytes is %x", len(data), r)

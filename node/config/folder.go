@@ -17,8 +17,8 @@ type Folder struct {
 	lock *os.File
 }
 
-// ErrLocked says that another process uses the data folder.
-var ErrLocked = errors.New("data folder is in use")
+// errLocked says that another process uses the data folder.
+var errLocked = errors.New("data folder is in use")
 
 // DefaultFolder is the folder that a node uses when the user names none: LIGHTSWARM_DATA, else a folder for
 // Lightswarm in the user's data directory.
@@ -41,7 +41,7 @@ func DefaultFolder() (string, error) {
 func View(path string) *Folder { return &Folder{path: path} }
 
 // OpenFolder creates the folder if it is missing and locks it for this process. If another process has it, the error
-// wraps ErrLocked and names that process.
+// wraps errLocked and names that process.
 func OpenFolder(path string) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -52,8 +52,8 @@ func OpenFolder(path string) (*Folder, error) {
 	}
 	f := &Folder{path: path}
 	if f.lock, err = lockFile(f.file("lock")); err != nil {
-		if errors.Is(err, ErrLocked) {
-			return nil, fmt.Errorf("%w by %s: %s; stop that node or use another folder with --data", ErrLocked, f.holder(), path)
+		if errors.Is(err, errLocked) {
+			return nil, fmt.Errorf("%w by %s: %s; stop that node or use another folder with --data", errLocked, f.holder(), path)
 		}
 		return nil, fmt.Errorf("lock data folder: %w", err)
 	}
@@ -118,20 +118,20 @@ func (f *Folder) WriteLightning(environ string) error {
 // IdentityFile is the private key's file.
 func (f *Folder) IdentityFile() string { return f.file("identity.key") }
 
-// TokenFile is the file of the local API's bearer token.
-func (f *Folder) TokenFile() string { return f.file("api.token") }
+// tokenFile is the file of the local API's bearer token.
+func (f *Folder) tokenFile() string { return f.file("api.token") }
 
-// AddressFile is the file that says where the local API listens.
-func (f *Folder) AddressFile() string { return f.file("api.address") }
+// addressFile is the file that says where the local API listens.
+func (f *Folder) addressFile() string { return f.file("api.address") }
 
 // WriteAddress publishes where the local API listens, as host:port.
 func (f *Folder) WriteAddress(address string) error {
-	return durable.WriteFile(f.AddressFile(), []byte(address+"\n"), 0o600)
+	return durable.WriteFile(f.addressFile(), []byte(address+"\n"), 0o600)
 }
 
 // RemoveAddress undoes WriteAddress.
 func (f *Folder) RemoveAddress() error {
-	if err := os.Remove(f.AddressFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(f.addressFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -139,7 +139,7 @@ func (f *Folder) RemoveAddress() error {
 
 // ReadAddress is what WriteAddress wrote. The error of a missing file says that no node runs there.
 func (f *Folder) ReadAddress() (string, error) {
-	data, err := os.ReadFile(f.AddressFile())
+	data, err := os.ReadFile(f.addressFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("no node runs on %s; start one, or name its folder with --data: %w", f.path, err)
 	}

@@ -26,7 +26,7 @@ func TestLockNamesItsHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b")
 	first := open(t, path)
 	_, err := OpenFolder(path)
-	if !errors.Is(err, ErrLocked) {
+	if !errors.Is(err, errLocked) {
 		t.Fatalf("second open: %v", err)
 	}
 	for _, want := range []string{fmt.Sprintf("process %d", os.Getpid()), path, "--data"} {
@@ -93,7 +93,7 @@ func TestBadSecretsAreRefused(t *testing.T) {
 			t.Errorf("damaged identity %q: %v", content, err)
 		}
 	}
-	if err := os.WriteFile(f.TokenFile(), []byte("short"), 0o600); err != nil {
+	if err := os.WriteFile(f.tokenFile(), []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Token(); err == nil || !strings.Contains(err.Error(), "delete it") {

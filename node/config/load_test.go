@@ -244,13 +244,13 @@ func TestSettingsRoundTrip(t *testing.T) {
 func TestSizeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := Size(rapid.Int64Range(0, 1<<50).Draw(t, "size"))
-		back, err := ParseSize(size.String())
+		back, err := parseSize(size.String())
 		if err != nil || back != size {
 			t.Fatalf("%d is written %s and read %d, %v", size, size, back, err)
 		}
 	})
 	for _, bad := range []string{"", "-1", "1.5GiB", "9999999TiB", "1GB", "GiB"} {
-		if got, err := ParseSize(bad); err == nil {
+		if got, err := parseSize(bad); err == nil {
 			t.Errorf("%q is read as %d", bad, got)
 		}
 	}

@@ -39,7 +39,7 @@ func (f *Folder) readIdentity() (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read identity: %w", err)
 	}
-	key, err := DecodeIdentity(data)
+	key, err := decodeIdentity(data)
 	if err != nil {
 		return nil, fmt.Errorf("read identity %s: %w", f.IdentityFile(), err)
 	}
@@ -57,8 +57,8 @@ func EncodeIdentity(key ed25519.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }
 
-// DecodeIdentity reads what EncodeIdentity wrote.
-func DecodeIdentity(data []byte) (ed25519.PrivateKey, error) {
+// decodeIdentity reads what EncodeIdentity wrote.
+func decodeIdentity(data []byte) (ed25519.PrivateKey, error) {
 	block, rest := pem.Decode(data)
 	if block == nil || block.Type != pemType || strings.TrimSpace(string(rest)) != "" {
 		return nil, errors.New("not a PEM file with one PRIVATE KEY; restore it from a backup")
@@ -85,10 +85,10 @@ func NewToken() string {
 }
 
 // Token reads the local API's bearer token, 64 hexadecimal digits, and creates it if there is none.
-func (f *Folder) Token() (string, error) { return token(f.TokenFile(), "API token") }
+func (f *Folder) Token() (string, error) { return token(f.tokenFile(), "API token") }
 
 // ReadToken reads the token that Token created.
-func (f *Folder) ReadToken() (string, error) { return readToken(f.TokenFile(), "API token") }
+func (f *Folder) ReadToken() (string, error) { return readToken(f.tokenFile(), "API token") }
 
 // LightningKey reads the key that Agent Lightning's runners have to know, 64 hexadecimal digits, and creates it if there is
 // none.

@@ -27,8 +27,8 @@ func (s Size) String() string {
 	return "0B"
 }
 
-// ParseSize reads what String writes, and a bare number of bytes.
-func ParseSize(text string) (Size, error) {
+// parseSize reads what String writes, and a bare number of bytes.
+func parseSize(text string) (Size, error) {
 	number, unit := strings.TrimSpace(text), Size(1)
 	for _, u := range sizeUnits {
 		if rest, ok := strings.CutSuffix(number, u.suffix); ok {
@@ -122,7 +122,7 @@ func durationValue(p *time.Duration) value {
 }
 
 func sizeValue(p *Size) value {
-	return scalar[Size]{p, ParseSize, Size.String, "size"}
+	return scalar[Size]{p, parseSize, Size.String, "size"}
 }
 
 // listValue is a list with commas in its text form; spaces around an element and empty elements do not count.

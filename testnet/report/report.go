@@ -181,8 +181,8 @@ type Call struct {
 	Asked string `json:"asked,omitempty"`
 }
 
-// LagHistogram sums the steps' lag counts.
-func (r *Report) LagHistogram() []int {
+// lagHistogram sums the steps' lag counts.
+func (r *Report) lagHistogram() []int {
 	var h []int
 	for _, s := range r.TrainingSteps {
 		for lag, n := range s.Lag {

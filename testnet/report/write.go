@@ -92,7 +92,7 @@ func newView(r *Report) view {
 	v := view{Report: r}
 	v.RewardChart = rewardChart(r)
 	v.ThroughputChart = throughputChart(r)
-	lag := r.LagHistogram()
+	lag := r.lagHistogram()
 	v.LagChart = barChart(axes{title: "Groups trained, by lag", x: "lag (versions)", y: "groups", maxY: ceiling(float64(slices.Max(append(lag, 1))))}, lag)
 	v.Refusals, v.Drops = byCount(r.RolloutsRefused, meanings), byCount(r.RolloutsDropped, meanings)
 	v.Failures = byCount(r.RolloutsFailed, outcomes)
