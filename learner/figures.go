@@ -76,30 +76,16 @@ func (s *Step) show(rules *Rules, groups []group, p plan) {
 
 	var calls, sum, squares float64
 	for _, m := range p.minibatches {
-		for i := range m.rows {
-			m.rows[i].completions(func(tokens int, advantage float64) {
-				s.TrainedLengths.Add(tokens)
-				calls++
-				sum += advantage
-				squares += float64(advantage * advantage)
-			})
+		for _, c := range m.completions {
+			s.TrainedLengths.Add(c.tokens)
+			calls++
+			sum += c.advantage
+			squares += float64(c.advantage * c.advantage)
 		}
 	}
 	if calls > 0 {
 		mean := sum / calls
 		s.AdvantageStd = math.Sqrt(max(0, squares/calls-float64(mean*mean)))
-	}
-}
-
-// completions visits the row's trained completions with their advantages. A completion is trained tokens that follow one
-// another and have the same advantage.
-func (r *trainRow) completions(visit func(tokens int, advantage float64)) {
-	start := 0
-	for i := 1; i <= len(r.Positions); i++ {
-		if i == len(r.Positions) || r.Positions[i] != r.Positions[i-1]+1 || r.Advantages[i] != r.Advantages[i-1] {
-			visit(i-start, r.Advantages[start])
-			start = i
-		}
 	}
 }
 

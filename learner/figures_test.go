@@ -3,6 +3,7 @@ package learner
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,8 @@ func TestStepsShowTheirGroups(t *testing.T) {
 		b := n.group(0, n.base.Digest(), key(peer).Peer(), uint64(i))
 		b.Environment = manifest
 		b.Rollouts[0].Calls[1].Agent = "other"
+		first := b.Rollouts[0].Calls[0]
+		b.Rollouts[0].Calls[1].Prompt = slices.Concat(first.Prompt, first.Completion) // with nothing between the completions
 		b.Rollouts[3].Outcome, b.Rollouts[3].Reward = bundle.OutcomeTimeout, 0
 		groups = append(groups, group{record: Record{Peer: key(peer).Peer()}, bundle: b})
 	}

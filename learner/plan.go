@@ -21,6 +21,14 @@ type minibatch struct {
 	lengths []int
 	// rollouts is how many rollouts with a reward its groups have, flat groups included.
 	rollouts int
+	// completions are those that are trained on.
+	completions []completion
+}
+
+// completion is one call's, trained on with an advantage.
+type completion struct {
+	tokens    int
+	advantage float64
 }
 
 // trainRow is a row with what the loss needs besides.
@@ -195,6 +203,9 @@ func (m *minibatch) add(rules *Rules, level row.Level, s scored, baseline func(a
 				Train:      s.trained[i][j],
 				Grammar:    c.Grammar,
 				Room:       rules.room(s.group.bundle, &r.Calls[j]),
+			}
+			if calls[j].Train {
+				m.completions = append(m.completions, completion{len(c.Completion), calls[j].Advantage})
 			}
 		}
 		length := 0
