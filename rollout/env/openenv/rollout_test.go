@@ -2,7 +2,6 @@ package openenv_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -11,10 +10,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/lightswarm/lightswarm/policy"
-	"github.com/lightswarm/lightswarm/rollout"
 	"github.com/lightswarm/lightswarm/rollout/agent"
 	"github.com/lightswarm/lightswarm/rollout/env"
+	"github.com/lightswarm/lightswarm/rollout/env/drivertest"
 	"github.com/lightswarm/lightswarm/rollout/env/openenv"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
@@ -25,18 +23,6 @@ type answers chan string
 
 func (a answers) Run(context.Context, agent.LLM, env.Episode) (agent.Result, error) {
 	return agent.Result{End: agent.Answered, Answer: <-a}, nil
-}
-
-// idle is a policy that nobody asks.
-type idle struct{}
-
-func (idle) Policy() policy.Digest { return policy.Digest{1} }
-func (idle) Close()                {}
-func (idle) Generate(context.Context, policy.Request) (policy.Completion, error) {
-	return policy.Completion{}, errors.New("nobody should ask")
-}
-func (idle) Score(context.Context, []int32, int) ([]float32, error) {
-	return nil, errors.New("nobody should ask")
 }
 
 // A server that fails costs its own rollouts alone: their outcome is env_error, and the others of the group are scored.
@@ -84,29 +70,12 @@ func TestServerFailuresAreEnvErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer env.Close(e)
-	set, err := env.NewSet(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reference := p.Reference()
 	a := make(answers, 6)
 	for _, answer := range []string{"a", "break", "b", "c", "break", "close"} {
 		a <- answer
 	}
-	b, err := rollout.RunGroup(t.Context(), &rollout.Network{
-		ID: wire.SumCID([]byte("network")),
-		Charter: &wire.Charter{
-			Environments: []wire.EnvironmentRef{reference},
-			Rollout:      wire.RolloutRules{GroupSize: 6, MaxCalls: 3, MaxCompletionTokens: 40, GroupsPerVersion: 5},
-		},
-		Environments: set,
-		Agent:        a,
-	}, &rollout.Policy{Session: idle{}, Engine: bundle.EngineExact}, wire.NewPeerID(make([]byte, 32)), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var outcomes []bundle.OutcomeKind
-	for _, r := range b.Rollouts {
+	for _, r := range drivertest.PlayGroup(t, e, a, cap(a)) {
 		outcomes = append(outcomes, r.Outcome)
 		if want := r.Outcome == bundle.OutcomeScored; (r.Reward == 1) != want {
 			t.Errorf("%v with reward %v", r.Outcome, r.Reward)
