@@ -3,19 +3,14 @@ package gateway_test
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lightswarm/lightswarm/policy/base"
-	"github.com/lightswarm/lightswarm/policy/embedded"
-	"github.com/lightswarm/lightswarm/rollout"
 	"github.com/lightswarm/lightswarm/rollout/agent"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
@@ -100,36 +95,8 @@ func post(ctx context.Context, url, body string, answer any) error {
 
 // What an agent posts and exports is in the bundle, as far as the environment wants it.
 func TestFeedbackIsRecorded(t *testing.T) {
-	snapshot, err := base.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine := embedded.New(embedded.Options{Threads: 1})
-	defer engine.Close()
-	if err := engine.Load(t.Context(), snapshot); err != nil {
-		t.Fatal(err)
-	}
-	session, err := engine.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	p, err := rollout.NewPolicy(0, snapshot, session, bundle.EngineExact)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gateway.Serve(gateway.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := g.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	}()
+	p, _ := builtIn(t)
+	g := serve(t)
 	value := func(v float32) *float32 { return &v }
 	for name, c := range map[string]struct {
 		environment env.Environment
@@ -142,33 +109,11 @@ func TestFeedbackIsRecorded(t *testing.T) {
 		},
 		"not wanted": {calc.New(), []bundle.Call{{Agent: "solver"}, {Agent: "solver"}}, nil},
 	} {
-		set, err := env.NewSet(c.environment)
-		if err != nil {
-			t.Fatal(err)
-		}
-		reference, err := env.Reference(c.environment)
-		if err != nil {
-			t.Fatal(err)
-		}
-		network := rollout.Network{
-			ID: wire.SumCID([]byte("feedback")), Environments: set, Agent: reporter{g},
-			Charter: &wire.Charter{
-				Environments: []wire.EnvironmentRef{reference},
-				Rollout:      wire.RolloutRules{GroupSize: 1, MaxCalls: 2, MaxCompletionTokens: 8, Sampling: wire.Sampling{Temperature: 1}},
-			},
-		}
-		peer := wire.NewKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))).Peer()
-		b, err := rollout.RunGroup(t.Context(), &network, p, peer, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := bundle.Encode(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, err = bundle.Decode(body, bundle.Limits{}); err != nil {
-			t.Fatal(err)
-		}
+		network := networkOf(t, c.environment, wire.RolloutRules{
+			GroupSize: 1, MaxCalls: 2, MaxCompletionTokens: 8, Sampling: wire.Sampling{Temperature: 1},
+		})
+		network.Agent = reporter{g}
+		b := sent(t, play(t, &network, p, 0))
 		got := b.Rollouts[0]
 		for i := range got.Calls {
 			got.Calls[i] = bundle.Call{Agent: got.Calls[i].Agent, Reward: got.Calls[i].Reward}

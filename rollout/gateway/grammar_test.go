@@ -2,24 +2,17 @@ package gateway_test
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/lightswarm/lightswarm/policy/base"
 	"github.com/lightswarm/lightswarm/policy/chat"
-	"github.com/lightswarm/lightswarm/policy/embedded"
 	"github.com/lightswarm/lightswarm/policy/grammar"
-	"github.com/lightswarm/lightswarm/rollout"
 	"github.com/lightswarm/lightswarm/rollout/agent"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
 	"github.com/lightswarm/lightswarm/rollout/gateway"
 	"github.com/lightswarm/lightswarm/wire"
-	"github.com/lightswarm/lightswarm/wire/bundle"
 )
 
 // demanding is an agent that wants forms that the policy has never learned to write, one call for each.
@@ -91,58 +84,14 @@ func (d demanding) Run(ctx context.Context, llm agent.LLM, e env.Episode) (agent
 // TestDemandsAreEnforced has the built-in policy asked, through the gateway, for forms that it does not know: whatever it
 // is sampled as has the form, and the bundle says what it was sampled within.
 func TestDemandsAreEnforced(t *testing.T) {
-	snapshot, err := base.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine := embedded.New(embedded.Options{Threads: 1})
-	defer engine.Close()
-	if err := engine.Load(t.Context(), snapshot); err != nil {
-		t.Fatal(err)
-	}
-	session, err := engine.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	p, err := rollout.NewPolicy(0, snapshot, session, bundle.EngineExact)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := env.NewSet(calc.New())
-	if err != nil {
-		t.Fatal(err)
-	}
-	reference, err := env.Reference(calc.New())
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gateway.Serve(gateway.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	network := rollout.Network{
-		ID: wire.SumCID([]byte("gateway")), Environments: set,
-		Charter: &wire.Charter{
-			Environments: []wire.EnvironmentRef{reference},
-			Rollout:      wire.RolloutRules{GroupSize: 4, MaxCalls: 8, MaxCompletionTokens: 40, Sampling: wire.Sampling{Temperature: 1.7}},
-		},
-		Agent: demanding{t, foreign{gateway: g}},
-	}
-	peer := wire.NewKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))).Peer()
+	p, session := builtIn(t)
+	network := networkOf(t, calc.New(), wire.RolloutRules{
+		GroupSize: 4, MaxCalls: 8, MaxCompletionTokens: 40, Sampling: wire.Sampling{Temperature: 1.7},
+	})
+	network.Agent = demanding{t, foreign{gateway: serve(t)}}
 	grammars := map[string]bool{}
 	for counter := range uint64(4) {
-		b, err := rollout.RunGroup(t.Context(), &network, p, peer, counter)
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw, err := bundle.Encode(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, err = bundle.Decode(raw, bundle.Limits{}); err != nil {
-			t.Fatal(err)
-		}
+		b := sent(t, play(t, &network, p, counter))
 		for i, r := range b.Rollouts {
 			if len(r.Calls) != 5 {
 				t.Fatalf("rollout %d has %d calls, %s", i, len(r.Calls), r.Outcome)
@@ -162,12 +111,6 @@ func TestDemandsAreEnforced(t *testing.T) {
 	}
 	if len(grammars) != 5 {
 		t.Errorf("%d grammars for five demands", len(grammars))
-	}
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	if err := g.Close(ctx); err != nil {
-		t.Error(err)
 	}
 }
 

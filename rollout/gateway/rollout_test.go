@@ -3,21 +3,16 @@ package gateway_test
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/lightswarm/lightswarm/policy/base"
 	"github.com/lightswarm/lightswarm/policy/chat"
-	"github.com/lightswarm/lightswarm/policy/embedded"
-	"github.com/lightswarm/lightswarm/rollout"
 	"github.com/lightswarm/lightswarm/rollout/agent"
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/calc"
@@ -135,58 +130,18 @@ func (f foreign) ask(ctx context.Context, s *gateway.Session, body object) (said
 // TestForeignAgentsRecordTheSame runs groups with the built-in agent and with one behind the gateway, which wants the
 // same of the policy in its own words: the bundles are the same to the bit, but for what only the second asks of sampling.
 func TestForeignAgentsRecordTheSame(t *testing.T) {
-	snapshot, err := base.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine := embedded.New(embedded.Options{Threads: 1})
-	defer engine.Close()
-	if err := engine.Load(t.Context(), snapshot); err != nil {
-		t.Fatal(err)
-	}
-	session, err := engine.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	p, err := rollout.NewPolicy(0, snapshot, session, bundle.EngineExact)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := env.NewSet(calc.New())
-	if err != nil {
-		t.Fatal(err)
-	}
-	reference, err := env.Reference(calc.New())
-	if err != nil {
-		t.Fatal(err)
-	}
-	network := rollout.Network{
-		ID: wire.SumCID([]byte("gateway")), Environments: set,
-		Charter: &wire.Charter{
-			Environments: []wire.EnvironmentRef{reference},
-			Rollout:      wire.RolloutRules{GroupSize: 4, MaxCalls: 2, MaxCompletionTokens: 24, Sampling: wire.Sampling{Temperature: 1.7}},
-		},
-	}
-	g, err := gateway.Serve(gateway.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, _ := builtIn(t)
+	network := networkOf(t, calc.New(), wire.RolloutRules{
+		GroupSize: 4, MaxCalls: 2, MaxCompletionTokens: 24, Sampling: wire.Sampling{Temperature: 1.7},
+	})
 	const groups = 20
 	behind := network
 	stats := make(chan gateway.Summary, groups*4)
-	behind.Agent = foreign{g, stats}
-	peer := wire.NewKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))).Peer()
+	behind.Agent = foreign{serve(t), stats}
 	seen, unasked := map[string]int{}, cmpopts.IgnoreFields(bundle.Call{}, "Asked")
 	for counter := range uint64(groups) {
-		want, err := rollout.RunGroup(t.Context(), &network, p, peer, counter)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := rollout.RunGroup(t.Context(), &behind, p, peer, counter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := play(t, &network, p, counter)
+		got := play(t, &behind, p, counter)
 		if asked := got.Rollouts[0].Calls[0].Asked; asked != `{"temperature":0}` {
 			t.Errorf("the agent is said to have asked %q", asked)
 		}
@@ -208,12 +163,6 @@ func TestForeignAgentsRecordTheSame(t *testing.T) {
 		t.Errorf("nothing was tried: %v", seen)
 	}
 	t.Log(seen)
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	if err := g.Close(ctx); err != nil {
-		t.Error(err)
-	}
 	if len(stats) != groups*4 {
 		t.Errorf("%d sessions ended", len(stats))
 	}
