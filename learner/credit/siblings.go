@@ -31,7 +31,7 @@ func (s Siblings) Values(group []Rollout) [][]float64 {
 	// A rollout counts once at a decision point, with its first call there.
 	firsts := make([]map[string]float64, len(group))
 	for i, r := range group {
-		ahead := ToGo{Discount: s.Discount}.Assign(r)
+		ahead := ToGo(s).Assign(r)
 		starts[i] = r.Reward
 		if len(ahead) > 0 {
 			starts[i] = ahead[0]
