@@ -36,7 +36,7 @@ var layers = map[string]string{
 	"policy/pretrain":               "policy policy/chat policy/safetensors policy/tokenizer policy/transformer | wire policy/embedded",
 	"rollout":                       "durable wire wire/bundle wire/draw policy policy/chat rollout/agent rollout/env | rollout/env/calc policy/embedded policy/base policy/grammar policy/tokenizer policy/safetensors policy/transformer virtualtime",
 	"rollout/agent":                 "policy policy/chat policy/grammar rollout/env",
-	"rollout/gateway/...":           "policy/chat rollout/agent rollout/telemetry policy/grammar | wire wire/bundle policy/base policy/embedded policy/tokenizer rollout rollout/env rollout/env/calc",
+	"rollout/gateway/...":           "policy/chat rollout/agent rollout/telemetry policy/grammar | wire wire/bundle policy policy/base policy/embedded policy/tokenizer rollout rollout/env rollout/env/calc",
 	"rollout/lightning/...":         "policy/chat rollout/agent rollout/env rollout/gateway rollout/telemetry | wire wire/bundle policy/base policy/embedded rollout rollout/env/calc rollout/process",
 	"rollout/telemetry":             "",
 	"rollout/process":               "policy/chat rollout/agent rollout/env rollout/gateway | wire rollout/process/module",
