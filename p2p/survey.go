@@ -23,9 +23,9 @@ type survey struct {
 	network  *Network
 	manifest wire.CID // The zero CID stands for all.
 	asking   sync.WaitGroup
-	asked    map[peer.ID]bool // For the goroutine of the stages alone.
 
 	mu     sync.Mutex
+	asked  map[peer.ID]bool    // Peers that have answered; guarded by mu.
 	heard  func()              // Called with each offer; guarded by mu.
 	offers map[wire.CID]*Offer // By the statement's id; guarded by mu while a stage runs.
 }
@@ -48,7 +48,6 @@ func (s *survey) askMembers(ctx context.Context) {
 	members := s.network.members.trusted()
 	rand.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	for _, p := range members[:min(len(members), offersAsked)] {
-		s.asked[p] = true
 		s.asking.Go(func() { s.ask(ctx, p) })
 	}
 }
@@ -59,10 +58,9 @@ func (s *survey) askProviders(ctx context.Context) {
 	defer cancel()
 	dialling := make(chan struct{}, offersDialled)
 	for info := range s.network.table.Providers(ctx, providerName(s.manifest)) {
-		if s.asked[info.ID] {
+		if s.answered(info.ID) {
 			continue
 		}
-		s.asked[info.ID] = true
 		s.asking.Go(func() {
 			select {
 			case dialling <- struct{}{}:
@@ -81,6 +79,13 @@ func (s *survey) askProviders(ctx context.Context) {
 	s.asking.Wait()
 }
 
+// answered says whether a peer was asked and has answered. One that has not may have been about to leave.
+func (s *survey) answered(p peer.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[p]
+}
+
 // ask asks one connected peer.
 func (s *survey) ask(ctx context.Context, p peer.ID) {
 	n := s.network
@@ -92,6 +97,7 @@ func (s *survey) ask(ctx context.Context, p peer.ID) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.asked[p] = err == nil || errors.Is(err, packages.ErrMisbehaved)
 	for _, statement := range list {
 		o := s.offers[statement.ID]
 		if o == nil {
