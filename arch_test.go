@@ -64,6 +64,7 @@ var layers = map[string]string{
 	"learner/journal":               "durable wire learner learner/watch learner/tensorboard",
 	"learner/storetest":             "wire learner",
 	"p2p/...":                       "wire wire/wirepb | virtualtime",
+	"p2p/simnet":                    "virtualtime",
 	"node":                          "wire wire/bundle wire/draw policy policy/base policy/chat policy/embedded policy/transformer rollout rollout/... learner learner/... p2p p2p/... node/... | policy/safetensors policy/tokenizer virtualtime",
 	"node/config":                   "durable wire learner/advantage learner/credit learner/loss learner/named learner/row",
 	"node/store":                    "wire rollout learner p2p/block p2p/discovery p2p/head p2p/packages | learner/storetest virtualtime",

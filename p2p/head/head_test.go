@@ -3,17 +3,14 @@ package head_test
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/lightswarm/lightswarm/p2p/head"
 	"github.com/lightswarm/lightswarm/p2p/simnet"
-	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -53,24 +50,9 @@ var (
 
 // between runs a test with a session from host 0 to host 1, which answers from a source.
 func between(t *testing.T, source head.Source, test func(t *testing.T, hosts []host.Host, s *head.Session)) {
-	virtualtime.Test(t, func(t *testing.T) {
-		net := simnet.New(10 * time.Millisecond)
-		net.Start()
-		defer net.Close()
-		var hosts []host.Host
-		for i := range 2 {
-			h, err := net.Host(simnet.Key(3, i), netip.AddrPortFrom(simnet.Addr(i), 8000), 50, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer h.Close()
-			hosts = append(hosts, h)
-		}
+	simnet.Run(t, 3, 2, func(t *testing.T, hosts []host.Host) {
 		server := head.Serve(hosts[1], networkID, source)
 		defer server.Close()
-		if err := hosts[0].Connect(t.Context(), peer.AddrInfo{ID: hosts[1].ID(), Addrs: hosts[1].Addrs()}); err != nil {
-			t.Fatal(err)
-		}
 		s, err := head.Open(t.Context(), hosts[0], hosts[1].ID())
 		if err != nil {
 			t.Fatal(err)

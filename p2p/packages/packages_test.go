@@ -5,17 +5,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/lightswarm/lightswarm/p2p/simnet"
 	"github.com/lightswarm/lightswarm/p2p/stream"
-	"github.com/lightswarm/lightswarm/virtualtime"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -52,22 +49,7 @@ func kept(t testing.TB, n int) (l list) {
 
 // between runs a test with two connected hosts.
 func between(t *testing.T, test func(t *testing.T, asker, answerer host.Host)) {
-	virtualtime.Test(t, func(t *testing.T) {
-		net := simnet.New(10 * time.Millisecond)
-		net.Start()
-		defer net.Close()
-		var hosts []host.Host
-		for i := range 2 {
-			h, err := net.Host(simnet.Key(4, i), netip.AddrPortFrom(simnet.Addr(i), 8000), 50, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer h.Close()
-			hosts = append(hosts, h)
-		}
-		if err := hosts[0].Connect(t.Context(), peer.AddrInfo{ID: hosts[1].ID(), Addrs: hosts[1].Addrs()}); err != nil {
-			t.Fatal(err)
-		}
+	simnet.Run(t, 4, 2, func(t *testing.T, hosts []host.Host) {
 		test(t, hosts[0], hosts[1])
 	})
 }

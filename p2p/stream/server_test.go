@@ -2,34 +2,19 @@ package stream_test
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/lightswarm/lightswarm/p2p/simnet"
 	"github.com/lightswarm/lightswarm/p2p/stream"
-	"github.com/lightswarm/lightswarm/virtualtime"
 )
 
 // Peers that hold all streams half open make room for one that has none, and cannot get back what they lost.
 func TestPeersShareStreams(t *testing.T) {
-	virtualtime.Test(t, func(t *testing.T) {
-		net := simnet.New(10 * time.Millisecond)
-		net.Start()
-		defer net.Close()
-		var hosts []host.Host
-		for i := range 4 {
-			h, err := net.Host(simnet.Key(5, i), netip.AddrPortFrom(simnet.Addr(i), 8000), 50, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer h.Close()
-			hosts = append(hosts, h)
-		}
+	simnet.Run(t, 5, 4, func(t *testing.T, hosts []host.Host) {
 		const protocol = "/test/1"
 		server := stream.Serve(hosts[0], protocol, stream.Limits{Total: 6, PerPeer: 4}, func(s network.Stream) error {
 			if err := s.SetDeadline(time.Now().Add(time.Hour)); err != nil {
@@ -56,9 +41,6 @@ func TestPeersShareStreams(t *testing.T) {
 			return err
 		}
 		open := func(i int) error {
-			if err := hosts[i].Connect(t.Context(), peer.AddrInfo{ID: hosts[0].ID(), Addrs: hosts[0].Addrs()}); err != nil {
-				t.Fatal(err)
-			}
 			s, err := hosts[i].NewStream(t.Context(), hosts[0].ID(), protocol)
 			if err == nil {
 				err = ping(s)
