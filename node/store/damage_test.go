@@ -52,7 +52,7 @@ func TestDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			disk := vfs.NewMem()
 			s := openOn(t, disk, 1<<24)
-			data := make([]byte, 4<<20) // pebble would look for a flipped bit in it for minutes.
+			data := make([]byte, 1<<20) // pebble would look for a flipped bit in it for minutes.
 			rand.NewChaCha8([32]byte{}).Read(data)
 			cid := wire.SumCID(data)
 			must(t, s.Put(cid, data), s.Close())
