@@ -19,6 +19,7 @@ const module = "github.com/lightswarm/lightswarm"
 // may import stands behind the bar.
 var layers = map[string]string{
 	"durable":                       "",
+	"strictoml":                     "",
 	"virtualtime":                   "",
 	"wire":                          "wire/wirepb",
 	"wire/wirepb":                   "",
@@ -46,7 +47,7 @@ var layers = map[string]string{
 	"rollout/env/calc":              "wire policy/chat rollout/agent rollout/env | rollout/env/drivertest",
 	"rollout/env/drivertest":        "wire wire/bundle policy policy/chat rollout rollout/agent rollout/env",
 	"rollout/env/openenv":           "wire policy/chat rollout/env rollout/env/protocol | rollout/agent rollout/env/drivertest rollout/env/pack wire/bundle",
-	"rollout/env/pack":              "wire rollout/env rollout/env/openenv rollout/env/program rollout/env/wasm rollout/env/wasm/meter",
+	"rollout/env/pack":              "strictoml wire rollout/env rollout/env/openenv rollout/env/program rollout/env/wasm rollout/env/wasm/meter",
 	"rollout/env/program":           "wire rollout/env rollout/env/protocol | rollout/env/drivertest rollout/env/pack policy",
 	"rollout/env/protocol":          "wire policy/chat rollout/env",
 	"rollout/env/wasm":              "wire rollout/env rollout/env/protocol rollout/env/wasm/meter | rollout/env/drivertest rollout/env/pack rollout/env/wasm/wasmtest",
@@ -84,7 +85,7 @@ var modules = map[string]string{
 	"github.com/cockroachdb/":      "node/store",
 	"github.com/prometheus/":       "p2p node node/api",
 	"github.com/spf13/":            "node/config cmd/...",
-	"github.com/pelletier/go-toml": "node/config rollout/env/pack",
+	"github.com/pelletier/go-toml": "node/config strictoml",
 	"github.com/tetratelabs/":      "rollout/env/wasm/... rollout/process/module",
 	"github.com/coder/websocket":   "rollout/env/openenv",
 	"github.com/parquet-go/":       "cmd/... scripts/...",

@@ -11,12 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/rollout/env/openenv"
 	"github.com/lightswarm/lightswarm/rollout/env/program"
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
+	"github.com/lightswarm/lightswarm/strictoml"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -193,22 +192,12 @@ func countLines(content []byte) (n uint64) {
 
 // parse reads the text, and on which line each field is.
 func parse(name string, text []byte) (s source, lines map[string]int, err error) {
-	decoder := toml.NewDecoder(strings.NewReader(string(text)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&s); err != nil {
-		var unknown *toml.StrictMissingError
-		var wrong *toml.DecodeError
-		switch {
-		case errors.As(err, &unknown) && len(unknown.Errors) > 0:
-			line, _ := unknown.Errors[0].Position()
-			return s, nil, &SourceError{name, line, fmt.Sprintf("there is no field %s: look at its spelling, and at the table that it is in", strings.Join(unknown.Errors[0].Key(), "."))}
-		case errors.As(err, &wrong):
-			line, _ := wrong.Position()
-			return s, nil, &SourceError{name, line, strings.TrimPrefix(wrong.Error(), "toml: ")}
-		}
-		return s, nil, &SourceError{File: name, Why: strings.TrimPrefix(err.Error(), "toml: ")}
+	lines, err = strictoml.Decode(text, &s)
+	var wrong *strictoml.Error
+	if errors.As(err, &wrong) {
+		err = &SourceError{name, wrong.Line, wrong.Why}
 	}
-	return s, fieldLines(text), nil
+	return s, lines, err
 }
 
 // manifest is what the source says, with the artefacts' names and without their contents.

@@ -1,4 +1,4 @@
-package pack
+package strictoml
 
 import (
 	"fmt"
@@ -7,8 +7,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// fieldLines says on which line each field and table of a TOML text is: "reward.min", "split[1].name", "split[1]",
-// "wasm". The text is one that was parsed already.
+// fieldLines says on which line each field and table of a TOML text is. The text is one that was decoded already.
 func fieldLines(text []byte) map[string]int {
 	lines := map[string]int{}
 	var p unstable.Parser
