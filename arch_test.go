@@ -72,7 +72,8 @@ var layers = map[string]string{
 	"node/api":                      "",
 	"testnet":                       "wire wire/bundle wire/draw policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet/...",
 	"testnet/report":                "durable",
-	"cmd/...":                       "durable wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/...",
+	"experiment":                    "durable strictoml learner/named testnet/report",
+	"cmd/...":                       "durable experiment wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/...",
 	"examples/...":                  "",
 	"scripts/...":                   "wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/...",
 }
@@ -90,6 +91,7 @@ var modules = map[string]string{
 	"github.com/coder/websocket":   "rollout/env/openenv",
 	"github.com/parquet-go/":       "cmd/... scripts/...",
 	"charm.land/":                  "cmd/...",
+	"gonum.org/":                   "experiment",
 	"google.golang.org/protobuf/":  "wire/... wire p2p/... learner learner/learnerpb learner/tensorboard rollout/telemetry",
 	"go.opentelemetry.io/":         "rollout/telemetry",
 	"github.com/ipfs/go-cid":       "p2p/...",
