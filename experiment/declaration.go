@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -99,7 +100,7 @@ func Parse(file string, text []byte, flags []string) (*Declaration, error) {
 		return nil, p.wrong("name", "%q: use 1 to 64 letters, digits, dots, hyphens or underscores", d.Name)
 	case len(d.Seeds) == 0 || len(d.Seeds) > maxSeeds:
 		return nil, p.wrong("seeds", "there are %d: give 1 to %d, such as [1, 2, 3]", len(d.Seeds), maxSeeds)
-	case !(d.Threshold >= 0 && d.Threshold <= 1):
+	case d.Threshold < 0 || d.Threshold > 1 || math.IsNaN(d.Threshold):
 		return nil, p.wrong("threshold", "%g: use a share of held-out tasks up to 1, or 0 for none", d.Threshold)
 	}
 	for i, seed := range d.Seeds {

@@ -128,7 +128,7 @@ func addBand(p *plot.Plot, points []Point, colour color.NRGBA) error {
 		return err
 	}
 	colour.A = 40
-	band.Color, band.LineStyle.Width = colour, 0
+	band.Color, band.Width = colour, 0
 	p.Add(band)
 	return nil
 }

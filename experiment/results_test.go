@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func done(t *testing.T) (string, *experiment.Results) {
 	t.Helper()
 	dir := t.TempDir()
-	results, _, err := run(t, t.Context(), dir, &fakeRuns{do: func(run, dir string) error {
+	results, _, err := run(t.Context(), t, dir, &fakeRuns{do: func(run, dir string) error {
 		end := report.EndSteps
 		if run == "ppo 2" {
 			end = report.EndTimeout

@@ -84,7 +84,7 @@ func fake(run string, end report.End) *report.Report {
 	return r
 }
 
-func run(t *testing.T, ctx context.Context, dir string, f *fakeRuns) (*experiment.Results, string, error) {
+func run(ctx context.Context, t *testing.T, dir string, f *fakeRuns) (*experiment.Results, string, error) {
 	t.Helper()
 	var told strings.Builder
 	results, err := experiment.Run(ctx, parse(t, grid), experiment.Folder(dir), f, func(p experiment.Progress) {
@@ -105,7 +105,7 @@ func TestInterruptedExperimentGoesOn(t *testing.T) {
 		cancel(stop)
 		return write(dir, fake(run, report.EndInterrupt))
 	}}
-	results, told, err := run(t, ctx, dir, first)
+	results, told, err := run(ctx, t, dir, first)
 	if !errors.Is(err, stop) || results.Count(experiment.StateDone) != 1 || results.Count(experiment.StateMissing) != 3 || results.Count(experiment.StateFailed) != 0 {
 		t.Errorf("interrupted: %v, %+v", err, results.Runs)
 	}
@@ -115,7 +115,7 @@ func TestInterruptedExperimentGoesOn(t *testing.T) {
 	}
 
 	second := &fakeRuns{do: succeed}
-	results, told, err = run(t, t.Context(), dir, second)
+	results, told, err = run(t.Context(), t, dir, second)
 	if err != nil || results.Count(experiment.StateDone) != 4 {
 		t.Errorf("continued: %v, %+v", err, results.Runs)
 	}
@@ -131,7 +131,7 @@ func TestInterruptedExperimentGoesOn(t *testing.T) {
 	}
 
 	third := &fakeRuns{do: succeed}
-	if _, told, err := run(t, t.Context(), dir, third); err != nil || told != "" || third.tried != nil {
+	if _, told, err := run(t.Context(), t, dir, third); err != nil || told != "" || third.tried != nil {
 		t.Errorf("a finished experiment ran again: %q, %v", told, err)
 	}
 }
@@ -140,11 +140,11 @@ func TestInterruptedExperimentGoesOn(t *testing.T) {
 func TestKilledRunIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	func() {
-		defer func() { recover() }() //nolint:errcheck // the panic stands in for a kill
-		_, _, _ = run(t, t.Context(), dir, &fakeRuns{do: func(string, string) error { panic("killed") }})
+		defer func() { recover() }() // the panic stands in for a kill
+		_, _, _ = run(t.Context(), t, dir, &fakeRuns{do: func(string, string) error { panic("killed") }})
 	}()
 	f := &fakeRuns{do: succeed}
-	if results, _, err := run(t, t.Context(), dir, f); err != nil || results.Count(experiment.StateDone) != 4 || len(f.tried) != 4 {
+	if results, _, err := run(t.Context(), t, dir, f); err != nil || results.Count(experiment.StateDone) != 4 || len(f.tried) != 4 {
 		t.Errorf("after a kill: %v, tried %v", err, f.tried)
 	}
 }
@@ -163,7 +163,7 @@ func TestFailedRunsAreShown(t *testing.T) {
 		}
 		return succeed(run, dir)
 	}}
-	results, _, err := run(t, t.Context(), dir, f)
+	results, _, err := run(t.Context(), t, dir, f)
 	if err != nil || len(f.tried) != 4 {
 		t.Fatalf("tried %v: %v", f.tried, err)
 	}
@@ -189,7 +189,7 @@ func TestFailedRunsAreShown(t *testing.T) {
 		t.Errorf("%v %s", err, diff)
 	}
 	again := &fakeRuns{do: succeed}
-	if results, _, err = run(t, t.Context(), dir, again); err != nil || results.Count(experiment.StateDone) != 4 || len(again.tried) != 3 {
+	if results, _, err = run(t.Context(), t, dir, again); err != nil || results.Count(experiment.StateDone) != 4 || len(again.tried) != 3 {
 		t.Errorf("again: %v, tried %v", err, again.tried)
 	}
 }
@@ -197,7 +197,7 @@ func TestFailedRunsAreShown(t *testing.T) {
 // A report that cannot be read is not taken for a run that is missing: it would be run again, and the figures lost.
 func TestDamagedReport(t *testing.T) {
 	dir := t.TempDir()
-	results, _, err := run(t, t.Context(), dir, &fakeRuns{do: succeed})
+	results, _, err := run(t.Context(), t, dir, &fakeRuns{do: succeed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestDamagedReport(t *testing.T) {
 	if err := os.WriteFile(damaged, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := run(t, t.Context(), dir, &fakeRuns{do: succeed}); err == nil || !strings.Contains(err.Error(), damaged) {
+	if _, _, err := run(t.Context(), t, dir, &fakeRuns{do: succeed}); err == nil || !strings.Contains(err.Error(), damaged) {
 		t.Errorf("%v, want an error that names %s", err, damaged)
 	}
 }

@@ -92,7 +92,7 @@ such as LIGHTSWARM_LOG_LEVEL, then flags; the last one wins.
 	c.PersistentFlags().BoolVar(&p.json, "json", false, "print the result as JSON")
 	c.SetOut(p.out)
 	c.SetErr(p.err)
-	c.AddCommand(p.testnet(), p.network(), p.learn(), p.join(), p.status(), p.ledger(), p.bundle(), p.policy(), p.env(), p.runModule(), p.version())
+	c.AddCommand(p.testnet(), p.experiment(), p.network(), p.learn(), p.join(), p.status(), p.ledger(), p.bundle(), p.policy(), p.env(), p.runModule(), p.version())
 	p.finish(c)
 	version := c.Flags().BoolP("version", "v", false, "print the program's version")
 	group := c.RunE

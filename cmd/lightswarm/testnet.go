@@ -2,20 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lightswarm/lightswarm/cmd/lightswarm/live"
-	"github.com/lightswarm/lightswarm/node/config"
-	"github.com/lightswarm/lightswarm/rollout/env"
 	"github.com/lightswarm/lightswarm/testnet"
 	"github.com/lightswarm/lightswarm/testnet/report"
 )
@@ -51,16 +47,9 @@ type testnetResult struct {
 	RunDir           string            `json:"run_dir"`
 }
 
-// testnetSettings are the settings of nodes that a testnet lets the user change.
-var testnetSettings = append([]string{
-	"rollout.in_flight", "rollout.timeout", "rollout.environments.openenv", "learner.groups", "learner.learning_rate",
-	"learner.credit", "learner.advantage", "learner.level", "learner.agents", "learner.loss", "learner.normaliser", "learner.evaluate_every",
-}, agentSettings...)
-
 func (p *program) testnet() *cobra.Command {
-	o := testnet.DefaultOptions()
-	steps, plain, environment := 0, false, o.Environment
-	target, hold := o.Settings.Learner.Target, o.Settings.Learner.Hold
+	var flags *testnetFlags
+	dir, plain := "", false
 	c := &cobra.Command{
 		Use:   "testnet",
 		Short: "Run a whole network on this machine and watch a policy learn",
@@ -80,62 +69,19 @@ The run folder gets report.html, the same figures as report.json, and the nodes'
   lightswarm testnet --agent "python3 examples/calculator/plain_python.py" --agent-preload json,urllib.request`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			loaded, err := config.Merge(o.Settings, config.Sources{Environ: os.Environ(), Flags: cmd.Flags()})
-			if err == nil {
-				loaded.Learner.Target, loaded.Learner.Hold, loaded.Learner.Steps = target, hold, steps
-				err = loaded.Validate()
-			}
+			find := func(name string) (environmentArgument, error) { return findEnvironment(cmd.Context(), name) }
+			o, err := flags.read(os.Environ(), find)
 			if err != nil {
-				return usage(flagOf(err))
-			}
-			o.Settings = loaded.Config
-			if o.Drivers, err = environmentDrivers(flagsOf(o.Settings)); err != nil {
 				return err
 			}
-			if o.Modules, err = moduleCommand(); err != nil {
-				return err
-			}
-			a, err := findEnvironment(cmd.Context(), environment)
-			if err != nil {
-				return usage(fmt.Errorf("flag --env: %w", err))
-			}
-			if o.Environment = environment; a.from != env.KindBuiltin {
-				o.Package = a.Package
-			}
+			o.Dir = dir
 			return p.runTestnet(cmd.Context(), o, plain)
 		},
 	}
-	f := c.Flags()
-	f.IntVar(&o.Nodes, "nodes", o.Nodes, "rollout nodes, besides the learner")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the nodes' keys and the network, and so of tasks and samples")
-	f.StringVar(&environment, "env", environment, "environment to train on: a built-in one, a package file or a folder")
-	f.StringVar(&o.Policy, "policy", "", "folder of the first policy (default the built-in one)")
-	f.Uint32Var(&o.GroupSize, "group-size", 0, "rollouts of one task that are compared; 0 is 8")
-	f.Uint32Var(&o.EvaluationTasks, "evaluation-tasks", 0, "held-out tasks that measure a release; 0 is 256")
-	f.Uint32Var(&o.MaxCalls, "max-calls", 0, "calls of one rollout; 0 is 4")
-	f.Uint32Var(&o.MaxCompletionTokens, "max-completion-tokens", 0, "tokens of one completion; 0 is 48")
-	f.Float64Var(&target, "target", target, "share of held-out tasks, 0 to 1, that ends the run when --hold evaluations in a row reach it; 0 is none: --steps, --timeout or an interrupt ends the run")
-	f.IntVar(&hold, "hold", hold, "evaluations in a row that must reach --target")
-	f.IntVar(&steps, "steps", steps, "last version to train; 0 is no limit")
-	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "end the run after this long; 0 is never")
-	f.BoolVar(&o.Processes, "processes", false, "run each node as a process of its own with a data folder")
-	f.StringVar(&o.Dir, "dir", "", "run folder (default runs/testnet-TIME-seedSEED)")
-	f.BoolVar(&plain, "plain", false, "write lines instead of drawing a screen")
-	config.AddFlags(f, testnetSettings...)
+	flags = addTestnetFlags(c.Flags())
+	c.Flags().StringVar(&dir, "dir", "", "run folder (default runs/testnet-TIME-seedSEED)")
+	c.Flags().BoolVar(&plain, "plain", false, "write lines instead of drawing a screen")
 	return c
-}
-
-// flagOf makes a mistake in an option or setting name the flag that it came from, where testnet has one of its own.
-func flagOf(err error) error {
-	var option *testnet.OptionError
-	var field *config.FieldError
-	switch {
-	case errors.As(err, &option):
-		return fmt.Errorf("flag --%w", err)
-	case errors.As(err, &field) && slices.Contains([]string{"learner.target", "learner.hold", "learner.steps"}, field.Key):
-		field.Origin = "flag --" + strings.TrimPrefix(field.Key, "learner.")
-	}
-	return err
 }
 
 // runTestnet runs a network and prints its figures.
@@ -143,12 +89,6 @@ func (p *program) runTestnet(ctx context.Context, o testnet.Options, plain bool)
 	o.Version, o.Command = programVersion(), "lightswarm "+strings.Join(os.Args[1:], " ")
 	if o.Dir == "" {
 		o.Dir = filepath.Join("runs", fmt.Sprintf("testnet-%s-seed%d", time.Now().UTC().Format("20060102-150405"), o.Seed))
-	}
-	if o.Processes {
-		var err error
-		if o.Binary, err = os.Executable(); err != nil {
-			return fmt.Errorf("find this program, to start nodes with it: %w", err)
-		}
 	}
 	if err := o.Validate(); err != nil {
 		return usage(flagOf(err))
