@@ -43,6 +43,10 @@ type Learner struct {
 	snapshot *policy.Snapshot // the head's policy
 	memory   advantage.Memory // what its algorithm remembers, if it does
 	since    time.Time        // when the head was published
+	// file is the last one that a learner of a folder has read, and ahead are the bundles that it accepted after the
+	// checkpoint it continues from: their files come again, and are passed over.
+	file  string
+	ahead map[wire.CID]bool
 }
 
 // totals count over the whole chain.
@@ -77,6 +81,7 @@ func Open(ctx context.Context, c Config) (*Learner, error) {
 		buffer:  NewBuffer(c.Batch),
 		queue:   newQueue(c.Intake.Queue, c.Intake.Fetches),
 		reasons: make(map[Reason]uint64),
+		ahead:   make(map[wire.CID]bool),
 		board:   NewBoard(rules),
 		work:    make(chan struct{}, 1),
 		ready:   make(chan struct{}, 1),
@@ -121,6 +126,7 @@ func (l *Learner) recover(ctx context.Context, r Recovery) error {
 		if record.Order >= l.order {
 			l.order = record.Order + 1
 			l.reasons[Admitted]++ // the checkpoint's counters are older
+			l.ahead[record.CID] = true
 		}
 		l.state.Settle(record)
 		switch {
@@ -164,7 +170,7 @@ func (l *Learner) recoverCheckpoint(c Checkpoint) (chain []Behaviour, err error)
 		return nil, fmt.Errorf("the checkpoint of version %d holds policy %s, its release is of %s", c.Version, got.Short(), want.Short())
 	}
 	l.head, l.saved, l.snapshot, l.memory = release, c.Trainer, snapshot, p.memory
-	l.order, l.reasons, l.board = p.nextOrder, p.reasons, p.board
+	l.order, l.reasons, l.board, l.file = p.nextOrder, p.reasons, p.board, p.file
 	l.totals = totals{groups: p.groupsTrained, tokens: p.tokensTrained}
 	return p.behaviours, nil
 }

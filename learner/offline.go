@@ -26,6 +26,11 @@ const BundleSuffix = ".bundle"
 // bounds on one peer (BatchRule.PeerShare, Intake.PeerPending) and BatchRule.Patience. A file that is refused is
 // counted, and told to the Observer, under its reason.
 //
+// With a durable Store, a run that was killed at any moment ends as if it had not been: the same run on the same folder
+// and Store continues at the last version that was committed, reads on behind the file whose group completed it, and
+// comes to the same weights, optimiser and counters, bit for bit. Once it has ended, files whose names sort behind the last
+// one go on from there.
+//
 // The configuration is the one of a network's learner, except that the key need not be one of its learners', and that
 // Key, Store (memory), Publisher (none) and Fetcher may be nil. Bundles of later versions than the steps make need
 // Config.Behaviours, and old ones Config.MaxLag.
@@ -61,8 +66,15 @@ func (l *Learner) runFolder(ctx context.Context, dir string) error {
 	}
 	files = slices.DeleteFunc(files, func(f os.DirEntry) bool { return !strings.HasSuffix(f.Name(), BundleSuffix) })
 	for _, f := range files {
+		if f.Name() <= l.file {
+			continue
+		}
 		if err := l.addFile(ctx, filepath.Join(dir, f.Name())); err != nil {
 			return err
+		}
+		l.file = f.Name()
+		if len(l.ahead) > 0 {
+			continue // What is accepted already is not trained on before as many files are read as were then.
 		}
 		if err := l.stepOldest(ctx, l.config.Batch.Groups); err != nil {
 			return err
@@ -103,6 +115,10 @@ func (l *Learner) addFile(ctx context.Context, name string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if cid := wire.SumCID(raw); l.ahead[cid] {
+		delete(l.ahead, cid)
+		return nil
 	}
 	b, err := bundle.Decode(raw, l.decode)
 	if err != nil {

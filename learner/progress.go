@@ -25,6 +25,7 @@ type progress struct {
 	behaviours    []Behaviour // by version
 	board         *Board
 	memory        advantage.Memory
+	file          string // the last one that was read, of a learner of a folder
 }
 
 // encode returns the stored form; the same progress gives the same bytes.
@@ -35,6 +36,7 @@ func (p progress) encode() ([]byte, error) {
 		GroupsTrained: p.groupsTrained,
 		TokensTrained: p.tokensTrained,
 		Reasons:       make(map[string]uint64),
+		File:          p.file,
 	}
 	for reason, n := range p.reasons {
 		m.Reasons[string(reason)] = n
@@ -86,6 +88,7 @@ func decodeProgress(data []byte, r Rules) (progress, error) {
 		nextOrder:     m.NextOrder,
 		groupsTrained: m.GroupsTrained,
 		tokensTrained: m.TokensTrained,
+		file:          m.File,
 		reasons:       make(map[Reason]uint64),
 		board:         NewBoard(r),
 	}

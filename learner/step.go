@@ -233,6 +233,7 @@ func (l *Learner) checkpoint(v version, trainer []byte) (c Checkpoint, used int,
 		behaviours:    append(l.state.Versions(), behaviour(v.release)),
 		board:         l.board,
 		memory:        v.memory,
+		file:          l.file,
 	}
 	for reason, n := range v.drops {
 		p.reasons[reason] += uint64(n)

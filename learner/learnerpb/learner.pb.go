@@ -233,7 +233,9 @@ type Progress struct {
 	// behaviours are the recent versions' digests, oldest first.
 	Behaviours []*Behaviour `protobuf:"bytes,7,rep,name=behaviours,proto3" json:"behaviours,omitempty"`
 	// roles are what the algorithm remembers of returns, if it does.
-	Roles         []*Role `protobuf:"bytes,8,rep,name=roles,proto3" json:"roles,omitempty"`
+	Roles []*Role `protobuf:"bytes,8,rep,name=roles,proto3" json:"roles,omitempty"`
+	// file is the name of the last file that a learner of a folder has read; empty on a network.
+	File          string `protobuf:"bytes,9,opt,name=file,proto3" json:"file,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -322,6 +324,13 @@ func (x *Progress) GetRoles() []*Role {
 		return x.Roles
 	}
 	return nil
+}
+
+func (x *Progress) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
 }
 
 // Role is an agent of an environment, with the average of what it returned.
@@ -617,7 +626,7 @@ const file_learner_proto_learner_proto_rawDesc = "" +
 	"\atrainer\x18\x03 \x01(\fR\atrainer\x12\x1a\n" +
 	"\bprogress\x18\x04 \x01(\fR\bprogress\x12\x1a\n" +
 	"\bconsumed\x18\x05 \x03(\fR\bconsumed\x12\x16\n" +
-	"\x06oldest\x18\x06 \x01(\x04R\x06oldest\"\xbe\x03\n" +
+	"\x06oldest\x18\x06 \x01(\x04R\x06oldest\"\xd2\x03\n" +
 	"\bProgress\x12\x14\n" +
 	"\x05major\x18\x01 \x01(\rR\x05major\x12\x1d\n" +
 	"\n" +
@@ -629,7 +638,8 @@ const file_learner_proto_learner_proto_rawDesc = "" +
 	"\n" +
 	"behaviours\x18\a \x03(\v2 .lightswarm.learner.v1.BehaviourR\n" +
 	"behaviours\x121\n" +
-	"\x05roles\x18\b \x03(\v2\x1b.lightswarm.learner.v1.RoleR\x05roles\x1a:\n" +
+	"\x05roles\x18\b \x03(\v2\x1b.lightswarm.learner.v1.RoleR\x05roles\x12\x12\n" +
+	"\x04file\x18\t \x01(\tR\x04file\x1a:\n" +
 	"\fReasonsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"_\n" +
