@@ -79,19 +79,11 @@ var curves = []curve{
 	{"greedy", "held-out success, greedy", true, func(r *report.Report) map[uint64]float64 {
 		return evaluated(r, func(e *report.Evaluation) report.Rate { return e.Greedy })
 	}},
-	{"reward", "mean reward of the rollouts trained on", false, func(r *report.Report) map[uint64]float64 {
-		values := map[uint64]float64{}
-		for _, s := range r.TrainingSteps {
-			if s.Reward != nil {
-				values[s.Version] = *s.Reward
-			}
-		}
-		return values
-	}},
-	{"entropy", "entropy, nats a token", false, trained(func(s *report.TrainingStep) float64 { return s.Entropy })},
-	{"kl_behaviour", "KL from the behaviour policy, nats a token", false, trained(func(s *report.TrainingStep) float64 { return s.KLBehaviour })},
-	{"clip_fraction", "share of tokens that the loss bounded", true, trained(func(s *report.TrainingStep) float64 { return s.ClipFraction })},
-	{"effective_samples", "effective share of samples", true, trained(func(s *report.TrainingStep) float64 { return s.EffectiveSamples })},
+	{"reward", "mean reward of the rollouts trained on", false, trained(func(s *report.TrainingStep) *float64 { return s.Reward })},
+	{"entropy", "entropy, nats a token", false, trained(func(s *report.TrainingStep) *float64 { return s.Entropy })},
+	{"kl_behaviour", "KL from the behaviour policy, nats a token", false, trained(func(s *report.TrainingStep) *float64 { return s.KLBehaviour })},
+	{"clip_fraction", "share of tokens that the loss bounded", true, trained(func(s *report.TrainingStep) *float64 { return s.ClipFraction })},
+	{"effective_samples", "effective share of samples", true, trained(func(s *report.TrainingStep) *float64 { return s.EffectiveSamples })},
 	{"lag", "mean lag of the groups, versions", false, trained(lag)},
 }
 
@@ -106,13 +98,13 @@ func evaluated(r *report.Report, measure func(*report.Evaluation) report.Rate) m
 	return values
 }
 
-// trained is a figure of each step that trained: those that did not change the weights have none.
-func trained(of func(*report.TrainingStep) float64) func(*report.Report) map[uint64]float64 {
+// trained is a figure of each step that has it: most need one that changed the weights.
+func trained(of func(*report.TrainingStep) *float64) func(*report.Report) map[uint64]float64 {
 	return func(r *report.Report) map[uint64]float64 {
 		values := map[uint64]float64{}
 		for i := range r.TrainingSteps {
-			if s := &r.TrainingSteps[i]; s.Tokens > 0 {
-				values[s.Version] = of(s)
+			if v := of(&r.TrainingSteps[i]); v != nil {
+				values[r.TrainingSteps[i].Version] = *v
 			}
 		}
 		return values
@@ -120,11 +112,15 @@ func trained(of func(*report.TrainingStep) float64) func(*report.Report) map[uin
 }
 
 // lag is the mean of a step's groups.
-func lag(s *report.TrainingStep) float64 {
+func lag(s *report.TrainingStep) *float64 {
 	sum, groups := 0, 0
 	for i, n := range s.Lag {
 		sum += i * n
 		groups += n
 	}
-	return float64(sum) / float64(max(groups, 1))
+	if groups == 0 {
+		return nil
+	}
+	mean := float64(sum) / float64(groups)
+	return &mean
 }

@@ -72,9 +72,11 @@ func fake(run string, end report.End) *report.Report {
 	}
 	r := &report.Report{Schema: report.Schema, Version: "v1", End: end, Steps: 3, Seconds: 30, RolloutsTrained: 48, ReleaseHead: 3}
 	for v := range uint64(3) {
-		reward := 0.1*float64(v) + bonus
+		reward, effective := 0.1*float64(v)+bonus, 1.0
+		entropy, clipped, kl := 1-reward, 0.0, 0.0
 		r.TrainingSteps = append(r.TrainingSteps, report.TrainingStep{
-			Version: v + 1, Rollouts: 16, Tokens: 100, Reward: &reward, Entropy: 1 - reward, EffectiveSamples: 1, Lag: []int{int(v), 2},
+			Version: v + 1, Rollouts: 16, Tokens: 100, Reward: &reward, Entropy: &entropy, EffectiveSamples: &effective,
+			ClipFraction: &clipped, KLBehaviour: &kl, Lag: []int{int(v), 2},
 		})
 	}
 	r.Measure([]report.Evaluation{

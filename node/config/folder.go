@@ -17,8 +17,8 @@ type Folder struct {
 	lock *os.File
 }
 
-// errLocked says that another process uses the data folder.
-var errLocked = errors.New("data folder is in use")
+// ErrLocked says that another process uses the data folder.
+var ErrLocked = errors.New("data folder is in use")
 
 // DefaultFolder is the folder that a node uses when the user names none: LIGHTSWARM_DATA, else a folder for
 // Lightswarm in the user's data directory.
@@ -41,7 +41,7 @@ func DefaultFolder() (string, error) {
 func View(path string) *Folder { return &Folder{path: path} }
 
 // OpenFolder creates the folder if it is missing and locks it for this process. If another process has it, the error
-// wraps errLocked and names that process.
+// wraps ErrLocked and names that process.
 func OpenFolder(path string) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -52,8 +52,8 @@ func OpenFolder(path string) (*Folder, error) {
 	}
 	f := &Folder{path: path}
 	if f.lock, err = lockFile(f.file("lock")); err != nil {
-		if errors.Is(err, errLocked) {
-			return nil, fmt.Errorf("%w by %s: %s; stop that node or use another folder with --data", errLocked, f.holder(), path)
+		if errors.Is(err, ErrLocked) {
+			return nil, fmt.Errorf("%w by %s: %s; stop that node or use another folder with --data", ErrLocked, f.holder(), path)
 		}
 		return nil, fmt.Errorf("lock data folder: %w", err)
 	}

@@ -26,7 +26,7 @@ func TestLockNamesItsHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b")
 	first := open(t, path)
 	_, err := OpenFolder(path)
-	if !errors.Is(err, errLocked) {
+	if !errors.Is(err, ErrLocked) {
 		t.Fatalf("second open: %v", err)
 	}
 	for _, want := range []string{fmt.Sprintf("process %d", os.Getpid()), path, "--data"} {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile opens path, creating it if needed, and locks it until it is closed. errLocked if another open file holds
+// lockFile opens path, creating it if needed, and locks it until it is closed. ErrLocked if another open file holds
 // the lock, in this process or elsewhere.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -19,7 +19,7 @@ func lockFile(path string) (*os.File, error) {
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, errors.Join(errLocked, f.Close())
+		return nil, errors.Join(ErrLocked, f.Close())
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("flock %s: %w", path, err), f.Close())
