@@ -66,6 +66,7 @@ func AdamW(p, m, v, g []float32, h AdamWStep) {
 	adamW(current(), p, m, v, g, h)
 }
 
+//go:norace
 func adamWPortable(p, m, v, g []float32, h AdamWStep) {
 	for i, d := range g {
 		d = float32(d * h.GradScale)

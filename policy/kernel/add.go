@@ -9,6 +9,7 @@ func Add(dst, x []float32) {
 	addEach(current(), dst, x)
 }
 
+//go:norace
 func addEachPortable(dst, x []float32) {
 	for i, v := range x {
 		dst[i] += v
@@ -23,6 +24,7 @@ func SumSquares(x []float32) float64 {
 	return sumSquares(current(), x)
 }
 
+//go:norace
 func sumSquaresPortable(x []float32) float64 {
 	var l [16]float64
 	addSquares(&l, x)
@@ -30,6 +32,8 @@ func sumSquaresPortable(x []float32) float64 {
 }
 
 // addSquares adds the squares of x to lanes; x[0] belongs to lane 0.
+//
+//go:norace
 func addSquares(l *[16]float64, x []float32) {
 	for i, v := range x {
 		l[i%16] += float64(float64(v) * float64(v))
@@ -37,6 +41,8 @@ func addSquares(l *[16]float64, x []float32) {
 }
 
 // foldSquares is the fixed tree in float64.
+//
+//go:norace
 func foldSquares(l *[16]float64) float64 {
 	for step := 8; step > 0; step /= 2 {
 		for i := range step {

@@ -34,6 +34,11 @@
 // are independent, so a caller splits a product by rows and gets the same bits for any number of goroutines. A Packed
 // may be read by many goroutines, but packed by one at a time.
 //
+// The inner loops in Go are marked go:norace: they are arithmetic on their arguments, start no goroutine and know no
+// variable that is shared, and the race detector makes them many times slower. It cannot look into the assembly
+// either. A caller that shares memory against the rule above is found where it touches that memory itself, and by the
+// tests that want the same bits of any number of workers.
+//
 // # Paths
 //
 // The fastest path that the processor supports is chosen at start. LIGHTSWARM_KERNEL or [Use] choose another one; the

@@ -3,6 +3,8 @@
 package kernel
 
 // copyTile copies rows x columns elements.
+//
+//go:norace
 func copyTile(dst []float32, ldDst int, src []float32, ldSrc, rows, columns int) {
 	for i := range rows {
 		copy(dst[i*ldDst:i*ldDst+columns], src[i*ldSrc:i*ldSrc+columns])

@@ -56,6 +56,7 @@ func Exp(dst, x []float32) {
 	expEach(current(), dst, x)
 }
 
+//go:norace
 func expEachPortable(dst, x []float32) {
 	for i, v := range x {
 		dst[i] = Exp1(v)

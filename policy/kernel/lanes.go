@@ -4,6 +4,8 @@ package kernel
 type lanes [16]float32
 
 // sum folds the lanes with the fixed tree.
+//
+//go:norace
 func (l *lanes) sum() float32 {
 	for step := 8; step > 0; step /= 2 {
 		for i := range step {
@@ -14,6 +16,8 @@ func (l *lanes) sum() float32 {
 }
 
 // max folds the lanes with the fixed tree.
+//
+//go:norace
 func (l *lanes) max() float32 {
 	for step := 8; step > 0; step /= 2 {
 		for i := range step {
@@ -26,6 +30,8 @@ func (l *lanes) max() float32 {
 }
 
 // maxPortable is the canonical maximum of x; -Inf if x is empty or has nothing above it.
+//
+//go:norace
 func maxPortable(x []float32) float32 {
 	l := lanes{
 		negInf, negInf, negInf, negInf, negInf, negInf, negInf, negInf,

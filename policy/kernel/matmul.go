@@ -84,6 +84,7 @@ func blocks(m, k int) iter.Seq[block] {
 	}
 }
 
+//go:norace
 func matMulPortable(m, n, k int, a []float32, rs, cs int, b *Packed, c []float32, ldc int, accumulate bool) {
 	const w = portableWidth
 	var edge [w]float32
@@ -111,6 +112,8 @@ func matMulPortable(m, n, k int, a []float32, rs, cs int, b *Packed, c []float32
 }
 
 // portablePanel returns rows [k0, k0+links) of a panel as float32, in scratch if they are stored in pairs.
+//
+//go:norace
 func (p *Packed) portablePanel(panel, k0, links int, scratch *[depth * portableWidth]float32) []float32 {
 	const w = portableWidth
 	if p.pairs == nil {
@@ -128,6 +131,8 @@ func (p *Packed) portablePanel(panel, k0, links int, scratch *[depth * portableW
 }
 
 // tilePortable runs the links of one panel on 4 rows of A.
+//
+//go:norace
 func tilePortable(panel, a []float32, rs, cs int, c []float32, ldc int, load bool) {
 	c0, c1, c2, c3 := c[:4], c[ldc:][:4], c[2*ldc:][:4], c[3*ldc:][:4]
 	var s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33 float32
@@ -170,6 +175,8 @@ func tilePortable(panel, a []float32, rs, cs int, c []float32, ldc int, load boo
 }
 
 // rowPortable runs the links of one panel on one row of A, adding to c [4].
+//
+//go:norace
 func rowPortable(panel, a []float32, cs int, c []float32) {
 	s0, s1, s2, s3 := c[0], c[1], c[2], c[3]
 	at := 0
@@ -184,6 +191,7 @@ func rowPortable(panel, a []float32, cs int, c []float32) {
 	c[0], c[1], c[2], c[3] = s0, s1, s2, s3
 }
 
+//go:norace
 func vecMatPortable(k, n int, a, b []float32, ldb int, c []float32, accumulate bool) {
 	c = c[:n]
 	if !accumulate {

@@ -63,26 +63,33 @@ func (p *Packed) PackBF16(trans bool, n, k int, b []float32, ldb int) {
 	}
 	*p = Packed{path: current(), n: n, k: k, pairs: p.pairs}
 	width := p.path.width()
-	half := width / 2
-	p.step = k * half
+	p.step = k * width / 2
 	p.pairs = room(p.pairs, (n+width-1)/width*p.step)
 	clear(p.pairs)
 	if k == 0 {
 		return
 	}
-	var lost uint32
-	for j := range n {
+	if p.packPairs(b, row, column)&0xffff != 0 {
+		panic("kernel: PackBF16: an element is not a bfloat16 value")
+	}
+}
+
+// packPairs fills pairs, which are zero, from the elements of b with these distances, and returns all their bits together.
+//
+//go:norace
+func (p *Packed) packPairs(b []float32, row, column int) (all uint32) {
+	width := p.path.width()
+	half := width / 2
+	for j := range p.n {
 		to := p.pairs[j/width*p.step+j%half:]
 		shift := j % width / half * 16
-		for i := range k {
+		for i := range p.k {
 			bits := math.Float32bits(b[i*row+j*column])
-			lost |= bits
+			all |= bits
 			to[i*half] |= bits >> 16 << shift
 		}
 	}
-	if lost&0xffff != 0 {
-		panic("kernel: PackBF16: an element is not a bfloat16 value")
-	}
+	return all
 }
 
 // at is where a kernel starts to read panel number panel from row k0 on.
@@ -113,6 +120,7 @@ func room[T float32 | uint32](s []T, n int) []T {
 	return s[:n]
 }
 
+//go:norace
 func packTransposedPortable(panel []float32, width, columns, k int, b []float32, ldb int) {
 	for j := range columns {
 		row := b[j*ldb : j*ldb+k]
@@ -124,6 +132,7 @@ func packTransposedPortable(panel []float32, width, columns, k int, b []float32,
 	}
 }
 
+//go:norace
 func packRowsPortable(panel []float32, width, columns, k int, b []float32, ldb int) {
 	for i := range k {
 		copy(panel[i*width:i*width+columns], b[i*ldb:i*ldb+columns])

@@ -43,6 +43,8 @@ func RMSNormBackward(dx, dGain, dy, x, gain []float32, rstd float32, accumulateD
 }
 
 // dotPortable is Σ a·b in canonical lanes.
+//
+//go:norace
 func dotPortable(a, b []float32) float32 {
 	var l lanes
 	for i, v := range a {
@@ -51,6 +53,7 @@ func dotPortable(a, b []float32) float32 {
 	return l.sum()
 }
 
+//go:norace
 func scaleGainPortable(y, x, gain []float32, rstd float32) {
 	for i, v := range x {
 		y[i] = float32(float32(v*rstd) * gain[i])
@@ -58,6 +61,8 @@ func scaleGainPortable(y, x, gain []float32, rstd float32) {
 }
 
 // normSumPortable adds to dGain and returns Σ(g·h) in canonical lanes.
+//
+//go:norace
 func normSumPortable(dGain, dy, x, gain []float32, rstd float32) float32 {
 	var l lanes
 	for i, d := range dy {
@@ -69,6 +74,7 @@ func normSumPortable(dGain, dy, x, gain []float32, rstd float32) float32 {
 	return l.sum()
 }
 
+//go:norace
 func normGradientPortable(dx, dy, x, gain []float32, rstd, c float32) {
 	for i, d := range dy {
 		h := float32(x[i] * rstd)
@@ -77,6 +83,7 @@ func normGradientPortable(dx, dy, x, gain []float32, rstd, c float32) {
 	}
 }
 
+//go:norace
 func normGradientAddPortable(dx, dy, x, gain []float32, rstd, c float32) {
 	for i, d := range dy {
 		h := float32(x[i] * rstd)

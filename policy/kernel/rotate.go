@@ -22,6 +22,7 @@ func Rotate(x, cos, sin []float32, inverse bool) {
 	}
 }
 
+//go:norace
 func rotatePortable(a, b, cos, sin []float32) {
 	for i, x := range a {
 		y, c, s := b[i], cos[i], sin[i]
@@ -30,6 +31,7 @@ func rotatePortable(a, b, cos, sin []float32) {
 	}
 }
 
+//go:norace
 func rotateBackPortable(a, b, cos, sin []float32) {
 	for i, x := range a {
 		y, c, s := b[i], cos[i], -sin[i]

@@ -11,6 +11,7 @@ func SiLUMul(dst, gate, up []float32) {
 	siluMul(current(), dst, gate, up)
 }
 
+//go:norace
 func siluMulPortable(dst, gate, up []float32) {
 	for i, g := range gate {
 		s := 1 / (1 + Exp1(-g))
@@ -32,6 +33,7 @@ func SiLUMulBackward(dGate, dUp, dOut, gate, up []float32) {
 	siluMulBackward(current(), dGate, dUp, dOut, gate, up)
 }
 
+//go:norace
 func siluMulBackwardPortable(dGate, dUp, dOut, gate, up []float32) {
 	for i, g := range gate {
 		d, u := dOut[i], up[i]

@@ -9,6 +9,7 @@ func SoftmaxScaled(row []float32, scale float32) {
 	softmaxScaled(current(), row, scale)
 }
 
+//go:norace
 func softmaxScaledPortable(row []float32, scale float32) {
 	shift := float32(maxPortable(row) * scale)
 	var l lanes
@@ -33,6 +34,7 @@ func SoftmaxBackward(dp, p []float32, scale float32) {
 	softmaxBackward(current(), dp, p, scale)
 }
 
+//go:norace
 func softmaxBackwardPortable(dp, p []float32, scale float32) {
 	var l lanes
 	for i, v := range p {
@@ -54,6 +56,7 @@ func LogSoftmaxParts(row []float32) (max, sum float32) {
 	return logSoftmaxParts(current(), row)
 }
 
+//go:norace
 func logSoftmaxPartsPortable(row []float32) (max, sum float32) {
 	max = maxPortable(row)
 	var l lanes
