@@ -3,7 +3,8 @@ package transformer
 import "math"
 
 // reference is the model written down once more, plainly and in float64. It shares nothing with the code under test
-// but the layout of the parameters.
+// but the layout of the parameters. One goroutine computes with it alone, tens of thousands of passes in one test, so that
+// its loops are marked go:norace.
 type reference struct {
 	c    Config
 	flat []float64
@@ -22,6 +23,8 @@ func newReference(p *Parameters) *reference {
 }
 
 // linear is W·x for the named matrix with outs rows.
+//
+//go:norace
 func (r *reference) linear(name string, outs int, x []float64) []float64 {
 	w, y := r.flat[r.at[name]:], make([]float64, outs)
 	for o := range y {
@@ -32,6 +35,7 @@ func (r *reference) linear(name string, outs int, x []float64) []float64 {
 	return y
 }
 
+//go:norace
 func (r *reference) norm(name string, x []float64) []float64 {
 	gain, y, sum := r.flat[r.at[name]:], make([]float64, len(x)), 0.0
 	for _, v := range x {
@@ -44,6 +48,8 @@ func (r *reference) norm(name string, x []float64) []float64 {
 }
 
 // rotate turns every head in x to a position.
+//
+//go:norace
 func (r *reference) rotate(x []float64, position int) {
 	h := r.c.HeadDim
 	for ; len(x) > 0; x = x[h:] {
@@ -55,6 +61,14 @@ func (r *reference) rotate(x []float64, position int) {
 	}
 }
 
+//go:norace
+func addTo(x, y []float64) {
+	for i := range x {
+		x[i] += y[i]
+	}
+}
+
+//go:norace
 func softmax(x []float64) []float64 {
 	y, sum := make([]float64, len(x)), 0.0
 	for i, v := range x {
@@ -68,17 +82,14 @@ func softmax(x []float64) []float64 {
 }
 
 // distributions returns the distribution of the token after each of tokens.
+//
+//go:norace
 func (r *reference) distributions(tokens []int32) [][]float64 {
 	c, h := r.c, r.c.HeadDim
 	stream := make([][]float64, len(tokens))
 	for t, token := range tokens {
 		embed := r.flat[r.at["model.embed_tokens.weight"]+int(token)*c.Hidden:]
 		stream[t] = append([]float64{}, embed[:c.Hidden]...)
-	}
-	add := func(x, y []float64) {
-		for i := range x {
-			x[i] += y[i]
-		}
 	}
 	for l := range c.Layers {
 		prefix := "model.layers." + string(rune('0'+l)) + "."
@@ -106,7 +117,7 @@ func (r *reference) distributions(tokens []int32) [][]float64 {
 					}
 				}
 			}
-			add(x, r.linear(prefix+"self_attn.o_proj.weight", c.Hidden, attended))
+			addTo(x, r.linear(prefix+"self_attn.o_proj.weight", c.Hidden, attended))
 		}
 		for _, x := range stream {
 			n := r.norm(prefix+"post_attention_layernorm.weight", x)
@@ -115,7 +126,7 @@ func (r *reference) distributions(tokens []int32) [][]float64 {
 			for i, v := range gate {
 				up[i] *= v / (1 + math.Exp(-v))
 			}
-			add(x, r.linear(prefix+"mlp.down_proj.weight", c.Hidden, up))
+			addTo(x, r.linear(prefix+"mlp.down_proj.weight", c.Hidden, up))
 		}
 	}
 	head := "lm_head.weight"
@@ -130,6 +141,8 @@ func (r *reference) distributions(tokens []int32) [][]float64 {
 }
 
 // logProbs are those of the trained tokens of s, and the entropies of their distributions.
+//
+//go:norace
 func (r *reference) logProbs(s Sequence) (logProbs, entropies []float64) {
 	distributions := r.distributions(s.Tokens)
 	for i, position := range s.Train {
@@ -150,6 +163,8 @@ func (r *reference) logProbs(s Sequence) (logProbs, entropies []float64) {
 }
 
 // within is a distribution given that the token is in a set.
+//
+//go:norace
 func within(p []float64, allowed []uint64) []float64 {
 	q, sum := make([]float64, len(p)), 0.0
 	for i, v := range p {
