@@ -3,8 +3,10 @@ package store
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"testing"
 
@@ -15,6 +17,15 @@ import (
 	"github.com/lightswarm/lightswarm/p2p/block"
 	"github.com/lightswarm/lightswarm/wire"
 )
+
+// TestMain makes the checks of a property fewer than rapid does by itself: they open and close databases, and under the race
+// detector pebble writes a stack trace for every table that it looks into. The flag still sets another number.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "30"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 const self wire.PeerID = "me"
 
