@@ -307,7 +307,7 @@ func (p *hostilePeer) flood(index int, learner *node) {
 	p.flooding.Go(func() {
 		for n := uint64(0); ; n++ {
 			select {
-			case <-time.After(400 * time.Millisecond):
+			case <-time.After(600 * time.Millisecond):
 			case <-p.ctx.Done():
 				return
 			}
