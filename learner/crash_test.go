@@ -70,6 +70,7 @@ func (c *crashing) Publish(ctx context.Context, r wire.SignedRelease, s *policy.
 // the chain has no gap and no fork, no bundle is used twice, and none that was accepted is lost.
 func TestCrashAnywhere(t *testing.T) {
 	n := plainNetwork(t)
+	offers := crashOffers(t, n)
 	for durable, step := range map[bool]int64{false: 1, true: 7} { // disks are slow
 		t.Run(fmt.Sprintf("folder %v", durable), func(t *testing.T) {
 			for at := int64(0); ; at += step {
@@ -77,7 +78,7 @@ func TestCrashAnywhere(t *testing.T) {
 					t.Fatal("the learner never finishes without a crash")
 				}
 				crashed := false
-				virtualtime.Test(t, func(t *testing.T) { crashed = crashAt(t, n, at, durable) })
+				virtualtime.Test(t, func(t *testing.T) { crashed = crashAt(t, n, offers, at, durable) })
 				if !crashed {
 					if at < 15 {
 						t.Fatalf("only %d points to die at", at)
@@ -92,23 +93,35 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// crashAt runs a learner that dies at a point, and then one that does not.
-func crashAt(t *testing.T, n network, at int64, durable bool) (crashed bool) {
-	const groups, evaluations = 22, 3
-	s := newSwarm()
-	var offers []wire.SignedAnnouncement
-	offer := func(a wire.SignedAnnouncement, raw []byte) {
-		s.add(raw)
-		offers = append(offers, a)
-	}
-	for i := range groups {
+// What a learner that dies is offered.
+const crashGroups, crashEvaluations = 22, 3
+
+// offer is a bundle and its announcement.
+type offer struct {
+	announcement wire.SignedAnnouncement
+	raw          []byte
+}
+
+// crashOffers makes the groups and the evaluations that every life of a learner is offered.
+func crashOffers(t *testing.T, n network) (offers []offer) {
+	t.Helper()
+	for i := range crashGroups {
 		peer := key(byte(1 + i%2)).Peer()
 		a, raw := encode(t, n.group(0, n.base.Digest(), peer, uint64(i)), peer)
-		offer(a, raw)
+		offers = append(offers, offer{a, raw})
 	}
-	for i := range evaluations {
+	for i := range crashEvaluations {
 		a, raw := encode(t, n.evaluation(0, n.base.Digest(), wire.PurposeEvaluateSampled, i, 2), key(9).Peer())
-		offer(a, raw)
+		offers = append(offers, offer{a, raw})
+	}
+	return offers
+}
+
+// crashAt runs a learner that dies at a point, and then one that does not.
+func crashAt(t *testing.T, n network, offers []offer, at int64, durable bool) (crashed bool) {
+	s := newSwarm()
+	for _, o := range offers {
+		s.add(o.raw)
 	}
 	var store Store = NewMemory()
 	dir := t.TempDir()
@@ -137,8 +150,8 @@ func crashAt(t *testing.T, n network, at int64, durable bool) (crashed bool) {
 		// As after a restart of a node, everything is announced again once version 0 exists, and once more.
 		s.publish = func(wire.SignedRelease) {
 			for range 2 {
-				for _, a := range offers {
-					l.Offer(a)
+				for _, o := range offers {
+					l.Offer(o.announcement)
 				}
 			}
 		}
@@ -169,8 +182,8 @@ func crashAt(t *testing.T, n network, at int64, durable bool) (crashed bool) {
 		}
 		used++
 	}
-	if used < 20 || used > 20+evaluations { // evaluations that came after the last checkpoint count from their records
-		t.Errorf("%d bundles were used up, want 20 groups and at most %d evaluations", used, evaluations)
+	if used < 20 || used > 20+crashEvaluations { // evaluations that came after the last checkpoint count from their records
+		t.Errorf("%d bundles were used up, want 20 groups and at most %d evaluations", used, crashEvaluations)
 	}
 	// The others that were accepted before the chain ended wait, in memory and in the store.
 	if durable {
@@ -191,7 +204,7 @@ func crashAt(t *testing.T, n network, at int64, durable bool) (crashed bool) {
 			stored++
 		}
 	}
-	if status.Waiting != stored || stored > groups-20 {
+	if status.Waiting != stored || stored > crashGroups-20 {
 		t.Errorf("%d groups wait, %d are stored", status.Waiting, stored)
 	}
 	return crashed
