@@ -131,7 +131,12 @@ func TestLearnerLearnsByEveryLoss(t *testing.T) {
 			continue // The test above has it.
 		}
 		t.Run(name, func(t *testing.T) {
-			learns(t, func(c *Config) { c.Algorithm.Loss = f.Part })
+			learns(t, func(c *Config) {
+				c.Algorithm.Loss = f.Part
+				if name == "gspo" {
+					c.Batch.Groups = 16 // Its clip is the tightest: it needs more data.
+				}
+			})
 		})
 	}
 }
@@ -142,7 +147,7 @@ func learns(t *testing.T, change func(*Config)) {
 	n := banditNetwork(t)
 	s := newSwarm()
 	c := banditConfig(t, n, s)
-	c.Stop.MaxVersion = 20
+	c.Stop.MaxVersion, c.Batch.Groups = 20, 8
 	change(&c)
 	player := newBandit(t, n)
 	var l *Learner
@@ -191,7 +196,7 @@ func learns(t *testing.T, change func(*Config)) {
 		}
 	}
 	first, last := s.steps[0].RewardMean, s.steps[19].RewardMean
-	// GSPO, whose clip is the tightest, ends between 0.88 and 0.98, the others from 0.95 on.
+	// GSPO, on twice the groups, ends between 0.88 and 0.98, the others from 0.9 on.
 	if first > 0.5 || last < 0.8 {
 		t.Errorf("the reward went from %.3f to %.3f, want from at most 0.5 to at least 0.8", first, last)
 	}
@@ -220,7 +225,7 @@ func TestRunFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for counter := range uint64(230) {
+	for counter := range uint64(134) {
 		peer := key(1).Peer()
 		if counter%10 == 9 {
 			peer = key(2).Peer() // has fewer than its share, which is nobody's concern here
@@ -258,17 +263,17 @@ func TestRunFolder(t *testing.T) {
 	if again, _ := run(banditConfig(t, n, newSwarm())); again.Digest() != trained.Digest() {
 		t.Error("the same bundles trained another policy")
 	}
-	// 229 good groups make 14 steps of 16 and one of 5.
-	want := map[Reason]uint64{Admitted: 229, WrongDraw: 1, Duplicate: 1, Malformed: 1}
+	// 133 good groups make 8 steps of 16 and one of 5.
+	want := map[Reason]uint64{Admitted: 133, WrongDraw: 1, Duplicate: 1, Malformed: 1}
 	for reason, n := range want {
 		if status.Reasons[reason] != n {
 			t.Errorf("%d bundles are %s, want %d", status.Reasons[reason], reason, n)
 		}
 	}
-	if status.Head.Version != 15 || status.Waiting != 0 || len(s.steps) != 15 || s.steps[14].Groups != 5 {
+	if status.Head.Version != 9 || status.Waiting != 0 || len(s.steps) != 9 || s.steps[8].Groups != 5 {
 		t.Errorf("version %d, %d groups wait, %d steps", status.Head.Version, status.Waiting, len(s.steps))
 	}
-	if err := player.load(t.Context(), 15, trained); err != nil {
+	if err := player.load(t.Context(), 9, trained); err != nil {
 		t.Fatal(err)
 	}
 	won, played := 0, 0

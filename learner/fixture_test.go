@@ -24,9 +24,17 @@ import (
 	"github.com/lightswarm/lightswarm/wire/draw"
 )
 
+// keys holds what key made, by number: tests ask for a few keys thousands of times.
+var keys sync.Map
+
 // key returns the key of made-up peer n.
 func key(n byte) wire.Key {
-	return wire.NewKey(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize)))
+	if k, ok := keys.Load(n); ok {
+		return k.(wire.Key)
+	}
+	k := wire.NewKey(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize)))
+	keys.Store(n, k)
+	return k
 }
 
 // learnerKey signs the releases of test networks; peers are key(1), key(2), ….
