@@ -19,16 +19,19 @@ import (
 
 // Whatever the order of verdicts, a cursor is the first sequence without one, and a new cursors knows it from the store.
 func TestCursorIsFirstUndecided(t *testing.T) {
+	s, err := store.Open(store.Options{Folder: "db", InMemory: true, MaxBlockBytes: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	peers := 0 // Each check has a peer of its own: to open a store takes long.
 	rapid.Check(t, func(t *rapid.T) {
-		s, err := store.Open(store.Options{Folder: "db", InMemory: true, MaxBlockBytes: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		peers++
+		peer := wire.PeerID(fmt.Sprint(peers))
 		c := newCursors(s)
 		decided := map[uint64]bool{}
 		for _, sequence := range rapid.SliceOf(rapid.Uint64Range(0, 12)).Draw(t, "sequences") {
-			if err := c.judged("peer", sequence, true); err != nil {
+			if err := c.judged(peer, sequence, true); err != nil {
 				t.Fatal(err)
 			}
 			decided[sequence] = true
@@ -36,7 +39,7 @@ func TestCursorIsFirstUndecided(t *testing.T) {
 			for decided[first] {
 				first++
 			}
-			if got, again := c.next("peer"), newCursors(s).next("peer"); got != first || again != first {
+			if got, again := c.next(peer), newCursors(s).next(peer); got != first || again != first {
 				t.Fatalf("cursor is %d, from the store %d, want %d", got, again, first)
 			}
 		}
