@@ -31,7 +31,7 @@ func TestDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer env.Close(e)
-	drivertest.Test(t, drivertest.Subject{Environment: e, Oracle: env.Oracle(), Null: env.Null(), Tasks: 20, Replies: true})
+	drivertest.Test(t, drivertest.Subject{Environment: e, Oracle: env.Oracle(), Null: env.Null(), Tasks: 5, Replies: true})
 	if after := compiled(t); !slices.Equal(before, after) {
 		t.Errorf("what was compiled for tests is not used: the cache holds %v, and held %v", after, before)
 	}

@@ -14,13 +14,13 @@ import (
 
 // Whatever a module does, it is contained: the episode fails for a clear reason, and the next one plays.
 func TestHostileModulesAreContained(t *testing.T) {
-	e := openHostile(t)
+	e := sharedHostile(t)
 	for _, c := range []struct {
 		act    string
 		reason wasm.Reason
 		says   string
 	}{
-		{"loop", wasm.ReasonSteps, "call: it used up the 100000000 steps"},
+		{"loop", wasm.ReasonSteps, "call: it used up the 50000000 steps"},
 		{"calls", wasm.ReasonSteps, "used up"},
 		{"flood", wasm.ReasonSteps, "used up"},
 		{"memory", wasm.ReasonExit, "it had 1"},
@@ -61,7 +61,7 @@ func TestHostileModulesAreContained(t *testing.T) {
 
 // What comes after an answer is the failure of the next request.
 func TestMoreThanWasAsked(t *testing.T) {
-	e := openHostile(t)
+	e := sharedHostile(t)
 	for act, arguments := range map[string]string{"lines": "", "raw": `{"result":"one"}`} {
 		p, err := e.Reset(t.Context(), "train", 0)
 		if err != nil {
@@ -155,7 +155,7 @@ func TestModulesThatCannotBeRun(t *testing.T) {
 
 // A process that dies takes its episodes along, and the next one starts another.
 func TestProcessIsReplaced(t *testing.T) {
-	e := openHostile(t)
+	e := sharedHostile(t)
 	p, err := e.Reset(t.Context(), "train", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -177,29 +177,9 @@ func TestProcessIsReplaced(t *testing.T) {
 	}
 }
 
-// After Close nothing plays, and what played fails.
-func TestClosedEnvironment(t *testing.T) {
-	e := openHostile(t)
-	p, err := e.Reset(t.Context(), "train", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := env.Close(e); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Call(t.Context(), "echo", ""); err == nil {
-		t.Error("an episode goes on")
-	}
-	p.Close()
-	if _, err := e.Reset(t.Context(), "train", 0); !errors.Is(err, env.ErrClosed) {
-		t.Errorf("Reset says %v", err)
-	}
-}
-
 // A module sees nothing of the machine, and the same everywhere.
 func TestModulesSeeNothingOfTheMachine(t *testing.T) {
-	t.Setenv("SECRET", "of the node")
-	e := openHostile(t)
+	e := sharedHostile(t)
 	for act, want := range map[string]string{
 		"files":   "true true true [76 76 76 76 76 76 76 76] 0 0",
 		"network": "[76 76 76 76 76 76 76 76]",
@@ -220,7 +200,7 @@ func TestModulesSeeNothingOfTheMachine(t *testing.T) {
 
 // Random numbers are the task's.
 func TestRandomNumbersAreTheTasks(t *testing.T) {
-	e := openHostile(t)
+	e := sharedHostile(t)
 	seen := map[string]uint64{}
 	for _, index := range []uint64{0, 1, 2, 0, 1, 2} {
 		p, err := e.Reset(t.Context(), "train", index)
@@ -244,7 +224,7 @@ func TestRandomNumbersAreTheTasks(t *testing.T) {
 
 // Answers that are not what was asked for are the environment's failure, and say what is wrong.
 func TestWrongAnswers(t *testing.T) {
-	e := openHostile(t)
+	e := sharedHostile(t)
 	for _, c := range []struct {
 		answer string
 		reason wasm.Reason
@@ -291,7 +271,7 @@ func TestWrongAnswers(t *testing.T) {
 
 // A module says how its task is solved, and how it is done by a habit; the module's answer to a habit is the habit here.
 func TestSolutions(t *testing.T) {
-	e := openHostile(t)
+	e := sharedHostile(t)
 	long := strings.Repeat("x", env.MaxHabitName+1)
 	for _, c := range []struct{ habit, says string }{
 		{`{"calls":[{"name":"loop","arguments":"1"}],"answer":"wrong"}`, ""},
@@ -325,19 +305,16 @@ func TestSolutions(t *testing.T) {
 	}
 }
 
-// A rollout that is given up does not wait for its module, and others go on beside it.
+// A rollout that is given up does not wait for its module, and others go on beside it. After Close nothing plays, and what
+// played fails.
 func TestGivingUpDoesNotWait(t *testing.T) {
-	module, err := hostile()
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := manifest()
 	m.Limits.Steps = wasm.MaxSteps
-	e, err := open(t, m, module)
+	e, err := open(t, m, hostile(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 12 { // more than there is room for at once
+	for range 9 { // more than there is room for at once
 		p, err := e.Reset(t.Context(), "train", 0)
 		if err != nil {
 			t.Fatal(err)
@@ -360,5 +337,14 @@ func TestGivingUpDoesNotWait(t *testing.T) {
 	defer other.Close()
 	if result, err := other.Call(t.Context(), "echo", "here"); err != nil || result != "here" {
 		t.Errorf("another episode: %q, %v", result, err)
+	}
+	if err := env.Close(e); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Call(t.Context(), "echo", ""); err == nil {
+		t.Error("an episode of a closed environment goes on")
+	}
+	if _, err := e.Reset(t.Context(), "train", 0); !errors.Is(err, env.ErrClosed) {
+		t.Errorf("Reset of a closed environment says %v", err)
 	}
 }

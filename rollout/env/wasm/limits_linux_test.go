@@ -11,8 +11,7 @@ import (
 
 // The process of an environment has limits besides its modules', and nothing of the node's environment.
 func TestProcessHasLimits(t *testing.T) {
-	t.Setenv("SECRET", "of the node")
-	e := openHostile(t)
+	e := sharedHostile(t)
 	folder := fmt.Sprintf("/proc/%d/", wasm.ChildID(e))
 	limits, err := os.ReadFile(folder + "limits")
 	if err != nil {

@@ -28,7 +28,14 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	os.Setenv("SECRET", "of the node") // before anything starts that must not have it
 	code := m.Run()
+	if shared != nil {
+		if err := env.Close(shared); err != nil {
+			fmt.Fprintln(os.Stderr, "close the shared environment:", err)
+			code = 1
+		}
+	}
 	if cacheFolder != "" {
 		os.RemoveAll(cacheFolder)
 	}
@@ -56,8 +63,18 @@ func testDriver(t testing.TB) *wasm.Driver {
 	return wasm.New(wasm.Options{Command: []string{self, childArgument}, Cache: cache(), Episodes: 8})
 }
 
-// hostile is the module in testdata/hostile, built and compiled once.
-var hostile = sync.OnceValues(func() ([]byte, error) {
+// hostile is the module in testdata/hostile.
+func hostile(t testing.TB) []byte {
+	t.Helper()
+	module, err := builtHostile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return module
+}
+
+// builtHostile builds and compiles it, once.
+var builtHostile = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "wasm-test-")
 	if err != nil {
 		return nil, err
@@ -83,7 +100,7 @@ func manifest() wire.EnvironmentManifest {
 		Name: "hostile", Version: "1.0.0", Licence: "Apache-2.0", Kind: wasm.Kind, Entry: "module.wasm",
 		Splits:    []wire.Split{{Name: "train", Tasks: 1000}},
 		RewardMin: 0, RewardMax: 1, Determinism: wire.DeterminismExact, Agents: []string{"solver"},
-		Limits: wire.EpisodeLimits{MemoryBytes: 16 << 20, Steps: 100_000_000},
+		Limits: wire.EpisodeLimits{MemoryBytes: 16 << 20, Steps: 50_000_000},
 	}
 }
 
@@ -124,15 +141,22 @@ func open(t testing.TB, m wire.EnvironmentManifest, module []byte) (env.Environm
 	return e, err
 }
 
-func openHostile(t testing.TB) env.Environment {
+// shared is the hostile module, open for all tests that neither close it nor want other limits: a start of its process costs
+// more than most of them. It is nil until the first one asks.
+var shared env.Environment
+
+// sharedHostile returns shared. Tests that use it are not parallel, so each has all its episodes.
+func sharedHostile(t testing.TB) env.Environment {
 	t.Helper()
-	module, err := hostile()
+	if shared != nil {
+		return shared
+	}
+	p, err := env.NewPackage(manifest(), map[string][]byte{manifest().Entry: hostile(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := open(t, manifest(), module)
-	if err != nil {
+	if shared, err = testDriver(t).Open(context.WithoutCancel(t.Context()), p); err != nil {
 		t.Fatal(err)
 	}
-	return e
+	return shared
 }

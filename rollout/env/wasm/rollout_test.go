@@ -7,5 +7,5 @@ import (
 )
 
 func TestHostileRolloutsAreEnvErrors(t *testing.T) {
-	drivertest.HostileRollouts(t, openHostile(t), "loop", "memory", "output", "exit")
+	drivertest.HostileRollouts(t, sharedHostile(t), "loop", "memory", "output", "exit")
 }
