@@ -167,7 +167,7 @@ func TestAnyEnvironmentIsDemonstrated(t *testing.T) {
 			}
 		}
 		again := recipe(t, warmstart.Options{Environment: door{habits: habits}, Seed: 5, Workers: 1})
-		if fmt.Sprint(first(t, again.Demonstrations, 6000)) != fmt.Sprint(shown) {
+		if fmt.Sprint(first(t, again.Demonstrations, 600)) != fmt.Sprint(shown[:600]) {
 			t.Error("one worker makes other demonstrations")
 		}
 	}
