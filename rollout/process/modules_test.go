@@ -31,16 +31,17 @@ func build(t *testing.T, name, out string, environ ...string) {
 	}
 }
 
-// runner is what runs modules.
-func runner(t *testing.T) []string {
-	t.Helper()
+func TestModules(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runner")
 	build(t, "runner", file)
-	return []string{file}
+	run := []string{file}
+	t.Run("sound", func(t *testing.T) { soundModules(t, run) })
+	t.Run("hostile", func(t *testing.T) { hostileModules(t, run) })
+	t.Run("cannot run", func(t *testing.T) { modulesThatCannotRun(t, run) })
 }
 
-func TestModules(t *testing.T) {
-	dir, run := t.TempDir(), runner(t)
+func soundModules(t *testing.T, run []string) {
+	dir := t.TempDir()
 	build(t, "module", filepath.Join(dir, "agent.wasm"), "GOOS=wasip1", "GOARCH=wasm")
 	f := newFixture(t, nil, func(o *Options) {
 		o.Command.Args, o.Command.Dir, o.Modules = []string{"agent.wasm", "an argument"}, dir, run
@@ -145,8 +146,7 @@ func command(code, more string) string {
 }
 
 // What a module is, it is in a process of its own, with all that it takes.
-func TestHostileModules(t *testing.T) {
-	run := runner(t)
+func hostileModules(t *testing.T, run []string) {
 	for what, c := range map[string]struct{ code, err string }{
 		"nothing":   {command("", ""), ""},
 		"trap":      {command("\x00", ""), "wasm error: unreachable"},
@@ -187,9 +187,8 @@ func newModule(t *testing.T, code string, run []string) *fixture {
 	})
 }
 
-func TestModulesThatCannotRun(t *testing.T) {
+func modulesThatCannotRun(t *testing.T, run []string) {
 	function := section(1, "\x01\x60\x00\x00")
-	run := runner(t)
 	for what, c := range map[string]struct{ code, err string }{
 		"text":      {"print(7)", "it is no WebAssembly module that can be run"},
 		"component": {"\x00asm\x0d\x00\x01\x00", "it is no WebAssembly module that can be run"},

@@ -11,8 +11,6 @@ import socket
 import subprocess
 import sys
 import threading
-import urllib.error
-import urllib.request
 
 
 def say(text):
@@ -179,6 +177,10 @@ def soil(_):
 
 def ask(times):
     """Asks the policy so many times, and fails with the last error's code."""
+    # Only here: it takes longer than all that other tasks need.
+    import urllib.error
+    import urllib.request
+
     for _ in range(int(times)):
         request = urllib.request.Request(
             os.environ["OPENAI_BASE_URL"] + "/chat/completions",
