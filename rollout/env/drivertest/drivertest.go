@@ -102,7 +102,7 @@ func (s Subject) unknownTasks(t *testing.T) {
 // independent: episodes that run at once do not see one another, whatever the order of what they do.
 func (s Subject) independent(t *testing.T) {
 	split := s.split()
-	n := min(8, split.Tasks)
+	n := min(8, s.Tasks, split.Tasks)
 	alone := make([]string, n)
 	for i := range n {
 		var err error
