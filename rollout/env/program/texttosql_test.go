@@ -41,7 +41,7 @@ func TestTextToSQL(t *testing.T) {
 			}
 		}
 		e := openFolder(t, folder)
-		if err := env.Check(t.Context(), e, env.Oracle(), env.Null(), max(difficulty, 2)); err != nil {
+		if err := env.Check(t.Context(), e, env.Oracle(), env.Null(), max(difficulty, 1)); err != nil {
 			t.Errorf("difficulty %d: %v", difficulty, err)
 		}
 	}

@@ -66,7 +66,7 @@ def fork():
             if os.fork() == 0:
                 os.setsid()
         except OSError:
-            pass
+            time.sleep(0.001)
 
 
 def memory():
@@ -373,7 +373,7 @@ acts = {
     "sleep": lambda: time.sleep(1000),
     "raw": lambda: line(arguments),
     "pid": lambda: str(os.getpid()),
-    "ignore": lambda: ([signal.signal(s, signal.SIG_IGN) for s in (2, 15, 24)], loop()),
+    "ignore": lambda: ([signal.signal(s, signal.SIG_IGN) for s in (2, 15, 24)], time.sleep(1000)),
 }
 
 for text in sys.stdin:
