@@ -178,6 +178,7 @@ func TestAProgramThatIsGone(t *testing.T) {
 func TestTheEndOfTheContext(t *testing.T) {
 	given := errors.New("given up")
 	inModes(t, func(t *testing.T, preload []string) {
+		agents := map[time.Duration]*fixture{}
 		for how, c := range map[string]struct {
 			grace time.Duration
 			want  agent.Result
@@ -189,7 +190,11 @@ func TestTheEndOfTheContext(t *testing.T) {
 			"elsewhere": {grace: time.Millisecond, err: given},
 			"answering": {grace: patience, want: agent.Result{End: agent.Answered, Answer: "in time"}},
 		} {
-			f := newFixture(t, preload, func(o *Options) { o.Grace = c.grace })
+			f := agents[c.grace]
+			if f == nil {
+				f = newFixture(t, preload, func(o *Options) { o.Grace = c.grace })
+				agents[c.grace] = f
+			}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			done := make(chan struct{})
 			go func() {

@@ -212,6 +212,7 @@ func TestWhatAnImportStarts(t *testing.T) {
 func TestTheEndOfTheContextOfNode(t *testing.T) {
 	given := errors.New("given up")
 	inNodeModes(t, func(t *testing.T, preload []string) {
+		agents := map[time.Duration]*fixture{}
 		for how, c := range map[string]struct {
 			grace time.Duration
 			want  agent.Result
@@ -222,7 +223,11 @@ func TestTheEndOfTheContextOfNode(t *testing.T) {
 			"busy":      {grace: time.Millisecond, err: given},
 			"answering": {grace: patience, want: agent.Result{End: agent.Answered, Answer: "in time"}},
 		} {
-			f := newNodeFixture(t, preload, func(o *Options) { o.Grace = c.grace })
+			f := agents[c.grace]
+			if f == nil {
+				f = newNodeFixture(t, preload, func(o *Options) { o.Grace = c.grace })
+				agents[c.grace] = f
+			}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			done := make(chan struct{})
 			go func() {
