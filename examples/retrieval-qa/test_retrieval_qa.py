@@ -1,5 +1,6 @@
 """Tests of this folder: python3 -m unittest"""
 
+import functools
 import json
 import random
 import unittest
@@ -10,6 +11,9 @@ import scoring
 from retriever import Retriever
 
 
+pool = functools.cache(questions.pool)  # several tests go through all of it
+
+
 def wording(forms):
     return forms[0]
 
@@ -18,7 +22,7 @@ class Questions(unittest.TestCase):
     def test_splits_share_no_question(self):
         texts = {"train": set(), "validation": set()}
         for level in range(1, questions.LEVELS + 1):
-            pools = {split: {questions.Question(*path, wording).text for path in questions.pool(level, split)} for split in texts}
+            pools = {split: {questions.Question(*path, wording).text for path in pool(level, split)} for split in texts}
             self.assertGreater(len(pools["train"]), 3 * len(pools["validation"]))
             self.assertGreater(len(pools["validation"]), 50)
             for split, of in pools.items():
@@ -34,7 +38,7 @@ class Questions(unittest.TestCase):
         library, steps = Retriever(), set()
         for level in (1, 2, 3):
             for split in ("train", "validation"):
-                for path in questions.pool(level, split):
+                for path in pool(level, split):
                     question = questions.Question(*path, wording)
                     steps.update(zip(question.queries, question.found))
         for query, found in random.Random(1).sample(sorted(steps), 100):
@@ -42,7 +46,7 @@ class Questions(unittest.TestCase):
 
     def test_who_stops_early_has_no_word_of_the_answer(self):
         for level in range(1, questions.LEVELS + 1):
-            for start, hops in questions.pool(level, "validation"):
+            for start, hops in pool(level, "validation"):
                 *before, answer = [start, *(found for _, _, found in hops)]
                 self.assertEqual([0] * len(before), [scoring.f1(name, answer) for name in before])
 
