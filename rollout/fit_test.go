@@ -128,6 +128,8 @@ func TestWhatIsAskedFitsItsBundle(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(2, 2))
 	call, task := b.Rollouts[0].Calls[0], b.Rollouts[0].Task
+	// There is hardly a token, so that nothing but what is asked shows that it is much.
+	call.Prompt, call.Completion, call.LogProbs = call.Prompt[:1], call.Completion[:1], call.LogProbs[:1]
 	b.Rollouts = nil
 	const members = 40 // hardly more than fit: each that is dropped costs another encoding
 	for i := range uint32(members) {
