@@ -90,9 +90,7 @@ func run(ctx context.Context, threads, groups, others int, cache bool) error {
 	var calls, tokens int
 	for counter := range groups + 1 {
 		if counter == groups {
-			demanding := *network
-			demanding.Agent = demands{}
-			network = &demanding
+			network = demanding(network)
 		}
 		b, err := rollout.RunGroup(ctx, network, p, peer, uint64(counter)) //nolint:gosec // small
 		if err != nil {
@@ -147,6 +145,14 @@ func found(snapshot *policy.Snapshot) (*rollout.Network, wire.PeerID, error) {
 		return nil, "", err
 	}
 	return &rollout.Network{ID: charter.ID, Charter: &charter.Charter, Environments: set}, key.Peer(), nil
+}
+
+// demanding is the network with agents that make demands. Their calls are long, so its groups are small.
+func demanding(network *rollout.Network) *rollout.Network {
+	d, charter := *network, *network.Charter
+	charter.Rollout.GroupSize = 2
+	d.Charter, d.Agent = &charter, demands{}
+	return &d
 }
 
 // checkForward compares every recorded log-prob with the training forward pass and returns how many there are.
