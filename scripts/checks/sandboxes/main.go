@@ -51,6 +51,7 @@ func main() {
 func run(ctx context.Context) error {
 	interpreter := flag.Bool("interpreter", false, "interpret modules instead of compiling them")
 	emulator := flag.String("emulator", "", "what has to start this program's own child, such as qemu-aarch64")
+	groups := flag.Int("groups", 6, "how many draws are played")
 	judged := flag.Bool("judged", true, "fail when an episode takes too long to start")
 	flag.Parse()
 	if flag.NArg() != 2 {
@@ -82,7 +83,7 @@ func run(ctx context.Context) error {
 	})
 	switch flag.Arg(0) {
 	case "play":
-		return play(ctx, driver, packed.Package)
+		return play(ctx, driver, packed.Package, *groups)
 	case "start":
 		return start(ctx, driver, packed.Package, *judged)
 	}

@@ -19,11 +19,11 @@ import (
 	"github.com/lightswarm/lightswarm/wire/bundle"
 )
 
-// groups are how many draws are played, each with so many rollouts.
-const groups, groupSize = 6, 4
+// groupSize is how many rollouts a draw has.
+const groupSize = 4
 
 // play plays groups and prints the CIDs of their bundles.
-func play(ctx context.Context, d *wasm.Driver, p *env.Package) error {
+func play(ctx context.Context, d *wasm.Driver, p *env.Package, groups int) error {
 	snapshot, err := base.Load()
 	if err != nil {
 		return err
@@ -48,13 +48,13 @@ func play(ctx context.Context, d *wasm.Driver, p *env.Package) error {
 			Charter: &wire.Charter{
 				Environments: []wire.EnvironmentRef{reference},
 				Rollout: wire.RolloutRules{
-					GroupSize: groupSize, MaxCalls: 3, MaxCompletionTokens: 64, GroupsPerVersion: groups, Sampling: wire.Sampling{Temperature: 1},
+					GroupSize: groupSize, MaxCalls: 3, MaxCompletionTokens: 64, GroupsPerVersion: uint32(groups), Sampling: wire.Sampling{Temperature: 1}, //nolint:gosec // small
 				},
 			},
 		}
 		peer := wire.NewKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))).Peer()
-		for counter := range uint64(groups) {
-			b, err := rollout.RunGroup(ctx, network, version, peer, counter)
+		for counter := range groups {
+			b, err := rollout.RunGroup(ctx, network, version, peer, uint64(counter)) //nolint:gosec // small
 			if err != nil {
 				return err
 			}

@@ -10,15 +10,16 @@ import (
 	"github.com/lightswarm/lightswarm/rollout/env/wasm"
 )
 
-const (
-	// startAtMost is how long an episode may take, at the median, from its instance's beginning to its first answer.
-	startAtMost = 5 * time.Millisecond
-	// episodes and opens are how many are measured.
-	episodes, opens = 200, 9
-)
+// startAtMost is how long an episode may take, at the median, from its instance's beginning to its first answer.
+const startAtMost = 5 * time.Millisecond
 
-// start measures the start of episodes, one after the other, with the compiled module in the cache.
+// start measures the start of episodes, one after the other, with the compiled module in the cache: a few when they are not
+// judged.
 func start(ctx context.Context, d *wasm.Driver, p *env.Package, judged bool) error {
+	episodes, opens := 200, 9
+	if !judged {
+		episodes, opens = 20, 3
+	}
 	began := time.Now()
 	if err := opened(ctx, d, p, func(env.Environment) error { return nil }); err != nil {
 		return err
@@ -36,9 +37,9 @@ func start(ctx context.Context, d *wasm.Driver, p *env.Package, judged bool) err
 	}
 	var starts []time.Duration
 	if err := opened(ctx, d, p, func(e env.Environment) error {
-		for i := range uint64(episodes) {
+		for i := range episodes {
 			began := time.Now()
-			episode, err := e.Reset(ctx, "train", i)
+			episode, err := e.Reset(ctx, "train", uint64(i)) //nolint:gosec // small
 			if err != nil {
 				return err
 			}
