@@ -19,8 +19,9 @@ import (
 	"github.com/lightswarm/lightswarm/wire/draw"
 )
 
-// perAuthor is how many groups each author announces in the measured part.
-const perAuthor = groups / authors
+// Each author announces perAuthor groups in the measured part. The policy samples the first of them; the others repeat their
+// rollouts under draws of their own.
+const perAuthor, sampledPerAuthor = groups / authors, 50
 
 // group is a group of one author.
 type group struct {
@@ -30,7 +31,7 @@ type group struct {
 	announcement wire.Announcement // without sequence and time
 }
 
-// makeGroups runs the groups that the authors' first counters draw, with the built-in policy.
+// makeGroups makes the groups that the authors' first counters draw, with the built-in policy.
 func makeGroups(ctx context.Context, charter []byte) ([]group, error) {
 	c, err := wire.OpenCharter(charter)
 	if err != nil {
@@ -64,7 +65,9 @@ func makeGroups(ctx context.Context, charter []byte) ([]group, error) {
 	list, errs := make([]group, groups), make([]error, inFlight)
 	next := make(chan int, groups)
 	for i := range groups {
-		next <- i
+		if i%perAuthor < sampledPerAuthor {
+			next <- i
+		}
 	}
 	close(next)
 	var running sync.WaitGroup
@@ -84,7 +87,17 @@ func makeGroups(ctx context.Context, charter []byte) ([]group, error) {
 		})
 	}
 	running.Wait()
-	return list, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if counter := i % perAuthor; counter >= sampledPerAuthor {
+			if list[i], err = list[i-counter+counter%sampledPerAuthor].again(&c, uint64(counter)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
 }
 
 func encode(author int, b *bundle.Bundle) (group, error) {
