@@ -51,7 +51,7 @@ func main() {
 func run(ctx context.Context, quick bool, litellm string) (err error) {
 	calls := 60
 	if quick {
-		calls = 10
+		calls = 3
 	}
 	var table bytes.Buffer
 	fmt.Fprintf(&table, "%-22s  clients  calls  calls/s   p50 ms   p99 ms\n", "over the engine's time")
