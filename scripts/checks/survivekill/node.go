@@ -30,19 +30,18 @@ type node struct {
 	API       string
 }
 
-// environment has the settings of every node: nothing beyond this machine, and the target.
-func environment() []string {
+// environment has the settings of every node: nothing beyond this machine, and what ends training.
+func (s *swarm) environment() []string {
 	var environ []string
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "LIGHTSWARM_") {
 			environ = append(environ, variable)
 		}
 	}
-	return append(environ,
+	environ = append(environ,
 		"LIGHTSWARM_P2P_MDNS=false", "LIGHTSWARM_P2P_DHT=false", "LIGHTSWARM_P2P_NAT_PORT_MAP=false",
-		"LIGHTSWARM_LEARNER_PATIENCE=5s", "LIGHTSWARM_ROLLOUT_THREADS=1", "LIGHTSWARM_LEARNER_WORKERS=1", fmt.Sprintf("LIGHTSWARM_LEARNER_TARGET=%g", target),
-		// Where it has only just got there, the evaluation of the last version falls below the target by chance.
-		"LIGHTSWARM_LEARNER_HOLD=6")
+		"LIGHTSWARM_LEARNER_PATIENCE=5s", "LIGHTSWARM_ROLLOUT_THREADS=1", "LIGHTSWARM_LEARNER_WORKERS=1")
+	return append(environ, s.settings...)
 }
 
 // start runs a node's command on a data folder until it listens.
@@ -57,7 +56,7 @@ func (s *swarm) start(data string, arguments ...string) (*node, error) {
 		return nil, err
 	}
 	defer log.Close()
-	n.command.Env, n.command.Stderr = environment(), log
+	n.command.Env, n.command.Stderr = s.environment(), log
 	out, err := n.command.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -105,7 +105,7 @@ func (s *swarm) verify() error {
 	check(again > 0, "the rollout node that was killed contributed nothing afterwards")
 	check(s.killed.contributedThen > 0, "the rollout node that was killed had contributed nothing before")
 	last := s.seen.measured[s.seen.head]["evaluate-sampled"]
-	check(last >= target, "held-out success is %.3f at the end, below %.2f", last, target)
+	check(last >= s.success, "held-out success is %.3f at the end, below %.2f", last, s.success)
 
 	fmt.Printf("releases            %d, chain unbroken, %d seen before and after are the same\n", len(s.ledger), len(s.seen.releases))
 	fmt.Printf("rollout node killed at version %d; it contributed %d groups before and %d after\n", s.killed.nodeVersion, s.killed.contributedThen, again)
