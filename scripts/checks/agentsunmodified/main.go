@@ -135,7 +135,10 @@ func check(ctx context.Context, chosen []program, python, javascript string) err
 		return err
 	}
 	defer os.RemoveAll(work)
-	binary := filepath.Join(work, "lightswarm")
+	binary, err := filepath.Abs(".cache/bin/lightswarm")
+	if err != nil {
+		return err
+	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/lightswarm")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {

@@ -25,7 +25,7 @@ const (
 
 func main() {
 	quick := flag.Bool("quick", false, "end soon after the learner's death, with what was learned until then")
-	work := flag.String("work", "", "folder for the program and the data folders, kept afterwards (default a temporary one)")
+	work := flag.String("work", "", "folder for the data folders, kept afterwards (default a temporary one)")
 	flag.Parse()
 	if err := run(*work, *quick); err != nil {
 		fmt.Fprintln(os.Stderr, "processes-survive-kill:", err)
@@ -42,7 +42,10 @@ func run(work string, quick bool) error {
 		defer os.RemoveAll(temporary)
 		work = temporary
 	}
-	binary := filepath.Join(work, "lightswarm")
+	binary, err := filepath.Abs(".cache/bin/lightswarm")
+	if err != nil {
+		return err
+	}
 	if out, err := exec.Command("go", "build", "-o", binary, "./cmd/lightswarm").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the program: %w: %s", err, out)
 	}
