@@ -1,6 +1,8 @@
 package learner
 
 import (
+	"slices"
+
 	"github.com/lightswarm/lightswarm/learner/advantage"
 	"github.com/lightswarm/lightswarm/learner/credit"
 	"github.com/lightswarm/lightswarm/learner/row"
@@ -19,8 +21,6 @@ type minibatch struct {
 	rows []trainRow
 	// lengths is how many trained tokens each rollout has that has any.
 	lengths []int
-	// rollouts is how many rollouts with a reward its groups have, flat groups included.
-	rollouts int
 	// completions are those that are trained on.
 	completions []completion
 }
@@ -69,7 +69,7 @@ type scored struct {
 // plan turns groups, oldest first, into minibatches. It is pure.
 func (a Algorithm) plan(rules *Rules, groups []group) plan {
 	p := plan{minibatches: make([]minibatch, a.Minibatches), drops: make(map[Reason]int)}
-	var learn, flat []scored
+	var learn []scored
 	for _, g := range groups {
 		s := a.score(rules, g)
 		for _, r := range s.rollouts {
@@ -81,32 +81,24 @@ func (a Algorithm) plan(rules *Rules, groups []group) plan {
 		}
 		if reason := a.useless(s); reason != "" {
 			p.drops[reason]++
-			flat = append(flat, s)
 			continue
 		}
 		learn = append(learn, s)
 	}
 	p.learned = len(learn)
 
-	// Groups go round the minibatches, so that each has its part of the old and the new, and of those that teach nothing.
-	turn := 0
-	next := func() *minibatch {
-		turn++
-		return &p.minibatches[(turn-1)%a.Minibatches]
-	}
+	// Groups go round the minibatches, so that each has its part of the old and the new. Those that teach nothing have no
+	// place in one: the update is the same without them.
 	baselines := a.baselines(learn)
 	for i, s := range learn {
-		next().add(rules, a.Level, s, baselines[i])
+		p.minibatches[i%a.Minibatches].add(rules, a.Level, s, baselines[i])
 	}
 	if r, ok := a.Advantage.(advantage.Remembering); ok {
 		p.memory = r.Remember(roleReturns(learn))
 	}
-	for _, s := range flat {
-		next().rollouts += len(s.rollouts)
-	}
 	for i := range p.minibatches {
 		m := &p.minibatches[i]
-		weights := a.Normaliser.Weights(m.lengths, m.rollouts)
+		weights := a.Normaliser.Weights(m.lengths)
 		for j := range m.rows {
 			m.rows[j].weight = weights[m.rows[j].rollout]
 		}
@@ -162,23 +154,41 @@ func (a Algorithm) useless(s scored) Reason {
 	if len(s.rollouts) < 2 {
 		return TooFewScored
 	}
-	all, trained, added := append([]float64(nil), s.means...), false, false
+	trained, added := false, false
 	for i := range s.rollouts {
 		for j, trains := range s.trained[i] {
-			if trains {
-				trained = true
-				all = append(all, s.returns[i][j])
-				added = added || s.extra(i, j) != 0
-			}
+			trained = trained || trains
+			added = added || trains && s.extra(i, j) != 0
 		}
 	}
 	switch {
 	case !trained:
 		return Untrained
-	case advantage.Flat(all) && !added && !advantage.LearnsFromFlat(a.Advantage):
+	case s.flat() && !added && !advantage.LearnsFromFlat(a.Advantage):
 		return ZeroVariance
 	}
 	return ""
+}
+
+// flat says whether there is nothing to compare: all returns are equal, or all rollouts have the same ones, call by call,
+// as discounted returns of equal rewards are.
+func (s scored) flat() bool {
+	all, alike := slices.Clone(s.means), true
+	var first []float64
+	for i := range s.rollouts {
+		var returns []float64
+		for j, trains := range s.trained[i] {
+			if trains {
+				returns = append(returns, s.returns[i][j])
+			}
+		}
+		if i == 0 {
+			first = returns
+		}
+		alike = alike && slices.Equal(first, returns)
+		all = append(all, returns...)
+	}
+	return alike || advantage.Flat(all)
 }
 
 // extra is what credit assignment adds to a call's advantage.
@@ -191,7 +201,6 @@ func (s scored) extra(rollout, call int) float64 {
 
 // add lays out the rollouts of a group.
 func (m *minibatch) add(rules *Rules, level row.Level, s scored, baseline func(agent string) advantage.Baseline) {
-	m.rollouts += len(s.rollouts)
 	for i, r := range s.rollouts {
 		calls := make([]row.Call, len(r.Calls))
 		for j, c := range r.Calls {

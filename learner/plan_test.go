@@ -61,10 +61,6 @@ func TestPlanDropsWhatTeachesNothing(t *testing.T) {
 	if len(p.minibatches) != 2 || len(p.minibatches[0].rows) != 4 || len(p.minibatches[1].rows) != 3 {
 		t.Fatalf("minibatches %+v", p.minibatches)
 	}
-	// Group 0, then the flat groups in turn: 4+4+1 rollouts; group 4 and 3 of a flat group.
-	if a, b := p.minibatches[0].rollouts, p.minibatches[1].rollouts; a+b != 15 || a != 4+4+1 {
-		t.Errorf("%d and %d rollouts", a, b)
-	}
 	for _, r := range p.minibatches[1].rows {
 		if r.lag != 2 {
 			t.Errorf("a row of lag %d", r.lag)
@@ -240,8 +236,8 @@ func TestPlanWeighsRolloutsAlike(t *testing.T) {
 				sums[r.rollout] += r.weight * float64(len(r.Positions))
 			}
 			for _, s := range sums {
-				if math.Abs(s-1/float64(m.rollouts)) > 1e-12 {
-					t.Fatalf("a rollout weighs %v of %d", s, m.rollouts)
+				if math.Abs(s-1/float64(len(m.lengths))) > 1e-12 {
+					t.Fatalf("a rollout weighs %v of %d", s, len(m.lengths))
 				}
 			}
 			total += len(sums)

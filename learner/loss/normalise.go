@@ -4,10 +4,9 @@ import "github.com/lightswarm/lightswarm/learner/named"
 
 // Normaliser says how much each trained token counts in a step.
 type Normaliser interface {
-	// Weights returns the weight of every trained token of each rollout: tokens[i] is how many rollout i has, and
-	// rollouts, at least len(tokens), is how many the step looked at, including those that teach nothing because
-	// their group was flat. A rollout without tokens gets any finite weight.
-	Weights(tokens []int, rollouts int) []float64
+	// Weights returns the weight of every trained token of each rollout that teaches: tokens[i], at least 1, is how
+	// many rollout i has.
+	Weights(tokens []int) []float64
 }
 
 // Normalisers are the ways to weigh tokens.
@@ -37,20 +36,20 @@ var Normalisers = named.Table[Normaliser]{
 type PerRollout struct{}
 
 // Weights implements Normaliser.
-func (PerRollout) Weights(tokens []int, rollouts int) []float64 {
-	return weigh(tokens, func(n int) float64 { return 1 / float64(rollouts) / float64(max(n, 1)) })
+func (PerRollout) Weights(tokens []int) []float64 {
+	return weigh(tokens, func(n int) float64 { return 1 / float64(len(tokens)) / float64(n) })
 }
 
 // PerToken is the mean over all trained tokens. DAPO, arXiv 2503.14476.
 type PerToken struct{}
 
 // Weights implements Normaliser.
-func (PerToken) Weights(tokens []int, _ int) []float64 {
+func (PerToken) Weights(tokens []int) []float64 {
 	sum := 0
 	for _, n := range tokens {
 		sum += n
 	}
-	return weigh(tokens, func(int) float64 { return 1 / float64(max(sum, 1)) })
+	return weigh(tokens, func(int) float64 { return 1 / float64(sum) })
 }
 
 // PerConstant divides a rollout's token sum by a constant, so that its gradient does not depend on how long it was.
@@ -61,8 +60,8 @@ type PerConstant struct {
 }
 
 // Weights implements Normaliser.
-func (p PerConstant) Weights(tokens []int, rollouts int) []float64 {
-	return weigh(tokens, func(int) float64 { return 1 / float64(rollouts) / float64(max(p.Tokens, 1)) })
+func (p PerConstant) Weights(tokens []int) []float64 {
+	return weigh(tokens, func(int) float64 { return 1 / float64(len(tokens)) / float64(max(p.Tokens, 1)) })
 }
 
 func weigh(tokens []int, weight func(int) float64) []float64 {
