@@ -14,25 +14,39 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"lightswarm": main})
 }
 
-// The scripts run the program as a user does; testdata/script has one for each theme.
+// The scripts of testdata/script run the program as it is built for users, without the race detector; each script has one
+// theme. They are about what a command takes, says and leaves. What the program does at once is raced by the tests of its
+// packages and by TestRacedScripts; a race that only another script would show is not found. With the detector most of their
+// time would go into starting processes and compiling modules, fifteen times more slowly.
 func TestScripts(t *testing.T) {
+	folder := t.TempDir()
+	// GOFLAGS may ask for the detector, and a copy of the source need be no repository.
+	build := exec.Command("go", "build", "-race=false", "-buildvcs=false", "-o", folder+string(filepath.Separator), ".")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the program: %v: %s", err, said)
+	}
+	runScripts(t, "testdata/script", folder)
+}
+
+// The scripts of testdata/raced run the test binary as the program, so under the race detector when the tests are. They have
+// what only the program brings together: a whole network in one process, one of processes that lose their parent, and a
+// learner that is asked while it works and is interrupted.
+func TestRacedScripts(t *testing.T) { runScripts(t, "testdata/raced", "") }
+
+// runScripts runs the scripts of a folder. They find the program in another one, or else it is the test binary.
+func runScripts(t *testing.T, scripts, program string) {
 	// Modules are built with the packages that are built already, and compiled once for all scripts.
 	goCache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cache := t.TempDir()
-	t.Cleanup(func() {
-		// What two versions of the engine compiled was compiled twice, once under the race detector: it takes minutes.
-		modules, err := filepath.Glob(filepath.Join(cache, "lightswarm", "modules", "*"))
-		compiled, err2 := filepath.Glob(filepath.Join(cache, "lightswarm", "modules", "*", "*"))
-		if err != nil || err2 != nil || len(modules) == 0 || len(compiled) != len(modules) {
-			t.Errorf("%d modules were compiled to %q: see package wasmtest", len(modules), compiled)
-		}
-	})
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: scripts,
 		Setup: func(e *testscript.Env) error {
+			if program != "" {
+				e.Setenv("PATH", program+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			}
 			// Nothing of the user's reaches a script. A node of a test answers on loopback only.
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_DATA_HOME", e.WorkDir)
@@ -47,7 +61,6 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"compile":      compileCommand,
 			"exitcode":     exitCodeCommand,
 			"jsonline":     jsonLineCommand,
 			"member":       memberCommand,

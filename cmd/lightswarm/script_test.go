@@ -1,32 +1,18 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/lightswarm/lightswarm/rollout/env/pack"
-	"github.com/lightswarm/lightswarm/rollout/env/wasm/wasmtest"
 )
-
-// compileCommand compiles the environment in a folder to where the program looks for it: compile FOLDER. The program does
-// that itself; see wasmtest for why it is not left to it.
-func compileCommand(ts *testscript.TestScript, _ bool, arguments []string) {
-	p, err := pack.Read(context.Background(), ts.MkAbs(arguments[0]))
-	ts.Check(err)
-	cache := filepath.Join(ts.Getenv("XDG_CACHE_HOME"), "lightswarm", "modules")
-	ts.Check(wasmtest.Compile(context.Background(), cache, p.Artefact(p.Manifest().Entry)))
-}
 
 // exitCodeCommand runs a command and checks its exit code: exitcode CODE COMMAND…
 func exitCodeCommand(ts *testscript.TestScript, _ bool, arguments []string) {
