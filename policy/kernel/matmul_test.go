@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// reference is the definition of a product's element, written as plainly as possible. Like the others below that are marked
-// go:norace, it is called by one goroutine on memory of its own.
+// reference is the definition of a product's element, written as plainly as possible. It is called by one goroutine on
+// memory of its own, as are the others below that are marked go:norace.
 //
 //go:norace
 func reference(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, accumulate bool) {
