@@ -292,6 +292,56 @@ func TestRunFolder(t *testing.T) {
 	}
 }
 
+// Groups that have nothing to compare leave a step's weights as they would be without them.
+func TestFlatGroupsChangeNoWeight(t *testing.T) {
+	n := banditNetwork(t)
+	player := newBandit(t, n)
+	if err := player.load(t.Context(), 0, n.base); err != nil {
+		t.Fatal(err)
+	}
+	var groups, flat []*bundle.Bundle
+	for counter := range uint64(6) {
+		g, err := player.play(t.Context(), key(1).Peer(), counter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range g.Rollouts {
+			g.Rollouts[i].Reward = float32(counter % 2)
+			if counter < 4 {
+				g.Rollouts[i].Reward = float32(i % 2)
+			}
+		}
+		if groups = append(groups, g); counter >= 4 {
+			flat = append(flat, g)
+		}
+	}
+	run := func(groups []*bundle.Bundle) (*policy.Snapshot, Step) {
+		t.Helper()
+		dir := t.TempDir()
+		for _, g := range groups {
+			_, raw := encode(t, g, key(1).Peer())
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d%s", g.Counter, BundleSuffix)), raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := newSwarm()
+		c := banditConfig(t, n, s)
+		c.Key, c.Store, c.Publisher, c.Fetcher = nil, nil, nil, nil
+		trained, _, err := RunFolder(t.Context(), dir, c)
+		if err != nil || len(s.steps) != 1 {
+			t.Fatalf("%d steps, %v", len(s.steps), err)
+		}
+		return trained, s.steps[0]
+	}
+	trained, step := run(groups)
+	if step.Learned != 4 || step.Drops[ZeroVariance] != len(flat) || trained.Digest() == n.base.Digest() {
+		t.Errorf("%+v", step)
+	}
+	if without, _ := run(groups[:4]); without.Digest() != trained.Digest() {
+		t.Error("flat groups changed the weights")
+	}
+}
+
 // Merging the calls of a rollout changes neither log-probs, to the bit, nor gradients, and runs fewer tokens.
 func TestMergedRowsTrainAlike(t *testing.T) {
 	n := banditNetwork(t)

@@ -106,6 +106,15 @@ func (a Algorithm) plan(rules *Rules, groups []group) plan {
 	return p
 }
 
+// weaken makes every token count less, so that the gradient is that part of what it was.
+func (p plan) weaken(part float64) {
+	for _, m := range p.minibatches {
+		for i := range m.rows {
+			m.rows[i].weight *= part
+		}
+	}
+}
+
 // score picks the rollouts with a reward and assigns credit.
 func (a Algorithm) score(rules *Rules, g group) scored {
 	s := scored{group: g}

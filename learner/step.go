@@ -127,11 +127,13 @@ func (l *Learner) learn(p plan, report *Step) error {
 		return nil
 	}
 	a := l.config.Algorithm
-	// A gradient of fewer groups is noisier, and Adam's steps do not shrink with it: scale them by the square root of
-	// the number that teaches (Malladi et al. 2022, arXiv 2205.10287). Late in a chain, where most groups are all
-	// right, this is what keeps the few that are not from undoing what was learned.
-	full := float64(l.config.Batch.Groups)
-	report.LearningRate = a.Schedule.Rate(report.Version) * math.Sqrt(min(1, float64(p.learned)/full))
+	// A gradient of fewer groups is noisier. Late in a chain most groups are all right, and the few that are not must not
+	// undo what was learned. So the gradient is that of a full batch in which the others have nothing to say; and since
+	// Adam's steps hardly shrink with it, they are scaled by the square root of the part that teaches (Malladi et al. 2022,
+	// arXiv 2205.10287). How many flat groups came along makes no difference.
+	part := min(1, float64(p.learned)/float64(l.config.Batch.Groups))
+	p.weaken(part)
+	report.LearningRate = a.Schedule.Rate(report.Version) * math.Sqrt(part)
 	stats, norm, updates, undo, err := a.update(l.config.Trainer, p.minibatches, report.LearningRate)
 	if err != nil {
 		return err
