@@ -11,13 +11,14 @@ import (
 	"weak"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/chat"
 	"github.com/lightswarm/lightswarm/policy/kernel"
 	"github.com/lightswarm/lightswarm/policy/safetensors"
 	"github.com/lightswarm/lightswarm/policy/tokenizer"
 	"github.com/lightswarm/lightswarm/policy/transformer"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/lightswarm/lightswarm/policy/kernel"
 	"pgregory.net/rapid"
+
+	"github.com/lightswarm/lightswarm/policy/kernel"
 )
 
 // decodeLogProbs feeds the sequences to a decoder in steps of random composition: random segments of random sequences,
