@@ -19,6 +19,12 @@ type forwardMemory struct {
 
 // forwardPass computes the wave's log-probs and entropies.
 func (t *Trainer) forwardPass() {
+	t.runLayers()
+	t.predict()
+}
+
+// runLayers runs all layers on the wave, and normalises what they leave in the trained rows.
+func (t *Trainer) runLayers() {
 	f, w, m := &t.forward, &t.wave, t.model
 	n, d := len(w.tokens), t.config.Hidden
 	for l := range f.streams {
@@ -43,7 +49,7 @@ func (t *Trainer) forwardPass() {
 			}
 		})
 	}
-	t.predict()
+	t.gather()
 }
 
 // eachKeyHead calls f for every sequence and key head of the wave.
@@ -56,24 +62,33 @@ func (t *Trainer) eachKeyHead(f func(s *attentionScratch, rows span, g int)) {
 	})
 }
 
-// predict runs the output head on the trained rows.
-func (t *Trainer) predict() {
-	f, w, m := &t.forward, &t.wave, t.model
-	n, d, vocab := len(w.trained), t.config.Hidden, t.config.Vocab
+// gather normalises the trained rows.
+func (t *Trainer) gather() {
+	f, w := &t.forward, &t.wave
+	n, d := len(w.trained), t.config.Hidden
 	f.gathered = resize(f.gathered, n*d)
 	f.normed = resize(f.normed, n*d)
 	f.rstd = resize(f.rstd, n)
-	f.exps = resize(f.exps, n*vocab)
-	f.sums = resize(f.sums, n)
-	f.logProbs = resize(f.logProbs, n)
-	f.entropies = resize(f.entropies, n)
 	last := f.streams[len(f.layers)]
-	t.team.do(len(w.trainedRuns), func(worker, i int) {
+	t.team.do(len(w.trainedRuns), func(_, i int) {
 		r := w.trainedRuns[i]
 		for j := r.from; j < r.to; j++ {
 			copy(f.gathered[j*d:(j+1)*d], last[int(w.trained[j])*d:])
 		}
-		m.normalise(f.normed, f.rstd, f.gathered, m.norm, r.from, r.to)
+		t.model.normalise(f.normed, f.rstd, f.gathered, t.model.norm, r.from, r.to)
+	})
+}
+
+// predict runs the output head on the trained rows.
+func (t *Trainer) predict() {
+	f, w, m := &t.forward, &t.wave, t.model
+	n, d, vocab := len(w.trained), t.config.Hidden, t.config.Vocab
+	f.exps = resize(f.exps, n*vocab)
+	f.sums = resize(f.sums, n)
+	f.logProbs = resize(f.logProbs, n)
+	f.entropies = resize(f.entropies, n)
+	t.team.do(len(w.trainedRuns), func(worker, i int) {
+		r := w.trainedRuns[i]
 		kernel.MatMul(false, r.to-r.from, vocab, d, f.normed[r.from*d:], d, &m.head, f.exps[r.from*vocab:], vocab, false)
 		logits := resize(t.workers[worker].logits, vocab)
 		t.workers[worker].logits = logits

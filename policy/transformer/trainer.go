@@ -102,12 +102,32 @@ type Outputs struct {
 func (t *Trainer) Forward(batch []Sequence) (Outputs, error) {
 	o := Outputs{make([][]float32, len(batch)), make([][]float32, len(batch))}
 	err := t.waves(batch, func() {
+		t.forwardPass()
 		for i, share := range t.wave.shares {
 			o.LogProbs[t.wave.first+i] = append([]float32{}, t.forward.logProbs[share.from:share.to]...)
 			o.Entropies[t.wave.first+i] = append([]float32{}, t.forward.entropies[share.from:share.to]...)
 		}
 	})
 	return o, err
+}
+
+// Hidden computes what the output head reads to predict each trained token of a batch: the residual stream after the last
+// layer, normalised, Config.Hidden numbers. It depends on the tokens before that one alone, to the bit, and no output is
+// computed from it. The result is by sequence, then in the order of Train.
+func (t *Trainer) Hidden(batch []Sequence) ([][][]float32, error) {
+	hidden := make([][][]float32, len(batch))
+	d := t.config.Hidden
+	err := t.waves(batch, func() {
+		t.runLayers()
+		for i, share := range t.wave.shares {
+			states := make([][]float32, 0, share.to-share.from)
+			for j := share.from; j < share.to; j++ {
+				states = append(states, append([]float32{}, t.forward.normed[j*d:(j+1)*d]...))
+			}
+			hidden[t.wave.first+i] = states
+		}
+	})
+	return hidden, err
 }
 
 // A Loss gives the derivative of the loss to each trained token's log-prob. It is called once for each sequence that
@@ -120,6 +140,7 @@ type Loss func(sequence int, logProbs, entropies, grad []float32)
 // sequence and some hundred rows, whatever the size of the batch. On an error nothing was added.
 func (t *Trainer) Accumulate(batch []Sequence, loss Loss) error {
 	return t.waves(batch, func() {
+		t.forwardPass()
 		grad := resize(t.back.logProbs, len(t.wave.trained))
 		t.back.logProbs = grad
 		clear(grad)
@@ -132,8 +153,8 @@ func (t *Trainer) Accumulate(batch []Sequence, loss Loss) error {
 	})
 }
 
-// waves runs the forward pass on batch in waves, and then after each.
-func (t *Trainer) waves(batch []Sequence, then func()) error {
+// waves cuts batch into waves, and calls pass with each in t.wave.
+func (t *Trainer) waves(batch []Sequence, pass func()) error {
 	for i := range batch {
 		if err := batch[i].Check(t.config); err != nil {
 			return fmt.Errorf("sequence %d: %w", i, err)
@@ -141,10 +162,7 @@ func (t *Trainer) waves(batch []Sequence, then func()) error {
 	}
 	for next := 0; next < len(batch); {
 		next = t.wave.fill(batch, next, waveRows*int(t.team))
-		if len(t.wave.trained) > 0 {
-			t.forwardPass()
-		}
-		then()
+		pass()
 	}
 	return nil
 }
