@@ -11,7 +11,9 @@ import (
 
 // Algorithm is LightningRL: how groups become an update.
 type Algorithm struct {
-	// Credit spreads a rollout's return over its calls; one that is a credit.Comparer also adds to their advantages.
+	// Credit spreads a rollout's return over its calls; one that is a credit.Comparer also adds to their advantages, and
+	// one that is credit.Learning has the trainer compute the states before all calls, once before the updates and once
+	// after them.
 	Credit credit.Assigner
 	// Advantage compares the rollouts of a group.
 	Advantage advantage.Estimator

@@ -16,16 +16,16 @@
 // # What happens to it
 //
 // The training loop waits for a batch of whole groups, oldest first and not too many of one peer (BatchRule), measures
-// their lag against the newest version and drops what is too old. Algorithm, LightningRL, gives calls their returns
-// (package credit), compares rollouts with their group or with what was before (advantage), lays calls out as sequences
-// (row) and bounds what a token may do to the weights (loss). A step that meets a gradient that is not finite, or absurd,
-// leaves the weights as they were and says so. Either way it ends in a release: the next version, on which nodes draw new
-// tasks.
+// their lag against the newest version and drops what is too old. Algorithm, LightningRL, gives calls their returns, or
+// asks a critic that learns (package credit), compares rollouts with their group or with what was before (advantage), lays
+// calls out as sequences (row) and bounds what a token may do to the weights (loss). A step that meets a gradient that is
+// not finite, or absurd, leaves the weights as they were and says so. Either way it ends in a release: the next version,
+// on which nodes draw new tasks.
 //
 // # What survives
 //
 // A version exists from the instant at which its Checkpoint is committed: the trainer's masters and optimiser, the signed
-// release, the counters, what the algorithm remembers, and the marks on the bundles that it used up, in one atomic step.
+// release, the counters, what the algorithm remembers and its critic has learned, and the marks on the bundles that it used up, in one atomic step.
 // Only then is the release published; after a restart it is published again, which is harmless. Hence a learner that is
 // killed at any moment continues where it was: no accepted group is lost or trained on twice, and the chain has no second
 // version of a number.

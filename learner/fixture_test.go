@@ -193,6 +193,17 @@ func (f *fakeTrainer) tensors() []policy.Tensor {
 
 func (f *fakeTrainer) Context() int { return testContext }
 
+// Hidden has states that tell prompts apart by their length and last token, and change with the weights.
+func (f *fakeTrainer) Hidden(rows []row.Row) ([][][]float32, error) {
+	hidden := make([][][]float32, len(rows))
+	for i, r := range rows {
+		for _, p := range r.Positions {
+			hidden[i] = append(hidden[i], []float32{float32(p) / testContext, float32(r.Tokens[p-1]) / 512, f.weights[0]})
+		}
+	}
+	return hidden, nil
+}
+
 func (f *fakeTrainer) Accumulate(rows []row.Row, loss func(int, []float32, []float32, []float32)) error {
 	for i, r := range rows {
 		loss(i, r.LogProbs, make([]float32, len(r.LogProbs)), make([]float32, len(r.LogProbs)))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lightswarm/lightswarm/learner/advantage"
+	"github.com/lightswarm/lightswarm/learner/credit"
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
@@ -42,6 +43,7 @@ type Learner struct {
 	saved    []byte           // the trainer's state at the head
 	snapshot *policy.Snapshot // the head's policy
 	memory   advantage.Memory // what its algorithm remembers, if it does
+	critic   credit.Memory    // and what its critic has learned
 	since    time.Time        // when the head was published
 	// file is the last one that a learner of a folder has read, and ahead are the bundles that it accepted after the
 	// checkpoint it continues from: their files come again, and are passed over.
@@ -169,7 +171,7 @@ func (l *Learner) recoverCheckpoint(c Checkpoint) (chain []Behaviour, err error)
 	if got, want := snapshot.Digest(), policy.Digest(release.Policy.Digest); got != want {
 		return nil, fmt.Errorf("the checkpoint of version %d holds policy %s, its release is of %s", c.Version, got.Short(), want.Short())
 	}
-	l.head, l.saved, l.snapshot, l.memory = release, c.Trainer, snapshot, p.memory
+	l.head, l.saved, l.snapshot, l.memory, l.critic = release, c.Trainer, snapshot, p.memory, p.critic
 	l.order, l.reasons, l.board, l.file = p.nextOrder, p.reasons, p.board, p.file
 	l.totals = totals{groups: p.groupsTrained, tokens: p.tokensTrained}
 	return p.behaviours, nil

@@ -46,6 +46,9 @@ type Step struct {
 	SampledLengths, TrainedLengths Lengths
 	// AdvantageStd is the standard deviation of the advantages of the completions that were trained on.
 	AdvantageStd float64
+	// CriticExplained is the share of the variance of the calls' returns that the learned critic explained before it
+	// learned from the step: 1 - sum (G-V)^2 / sum (G-mean)^2. NaN without such a critic, or if the returns do not differ.
+	CriticExplained float64
 	// Lags counts Groups by lag.
 	Lags map[uint64]int
 	// Drops counts groups that were used up without learning from them, by reason. Those of StaleAtUse came before their

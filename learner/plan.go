@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"math"
 	"slices"
 
 	"github.com/lightswarm/lightswarm/learner/advantage"
@@ -14,6 +15,7 @@ type group struct {
 	record Record
 	bundle *bundle.Bundle
 	lag    uint64
+	states [][][]float32 // [rollout][call]: the hidden states that a critic reads; nil without one
 }
 
 // minibatch is the rows of one optimiser update.
@@ -54,24 +56,29 @@ type plan struct {
 	solved   int
 	// memory is what an estimator that remembers knows once the step counts; nil for others.
 	memory advantage.Memory
+	// explained is the share of the variance of the calls' returns that a critic explained; NaN if that was not measured.
+	explained float64
 }
 
 // scored is a group's rollouts that have a reward, with the return of each call.
 type scored struct {
 	group    group
 	rollouts []*bundle.Rollout
-	trained  [][]bool    // [rollout][call]: whether the call is trained on
-	returns  [][]float64 // [rollout][call]
-	means    []float64   // [rollout]: its return, the mean over its trained calls
-	added    [][]float64 // [rollout][call]: advantages that credit assignment makes by itself; nil for none
+	trained  [][]bool         // [rollout][call]: whether the call is trained on
+	returns  [][]float64      // [rollout][call]
+	means    []float64        // [rollout]: its return, the mean over its trained calls
+	added    [][]float64      // [rollout][call]: advantages that credit assignment makes by itself; nil for none
+	seen     []credit.Rollout // what credit assignment is shown
 }
 
 // plan turns groups, oldest first, into minibatches. It is pure.
 func (a Algorithm) plan(rules *Rules, groups []group) plan {
-	p := plan{minibatches: make([]minibatch, a.Minibatches), drops: make(map[Reason]int)}
+	p := plan{minibatches: make([]minibatch, a.Minibatches), drops: make(map[Reason]int), explained: math.NaN()}
 	var learn []scored
-	for _, g := range groups {
+	seen := make([][]credit.Rollout, len(groups))
+	for i, g := range groups {
 		s := a.score(rules, g)
+		seen[i] = s.seen
 		for _, r := range s.rollouts {
 			p.rollouts++
 			p.rewards += float64(r.Reward)
@@ -96,6 +103,9 @@ func (a Algorithm) plan(rules *Rules, groups []group) plan {
 	if r, ok := a.Advantage.(advantage.Remembering); ok {
 		p.memory = r.Remember(roleReturns(learn))
 	}
+	if c, ok := a.Credit.(credit.Learning); ok {
+		p.explained = c.Explained(seen)
+	}
 	for i := range p.minibatches {
 		m := &p.minibatches[i]
 		weights := a.Normaliser.Weights(m.lengths)
@@ -118,7 +128,6 @@ func (p plan) weaken(part float64) {
 // score picks the rollouts with a reward and assigns credit.
 func (a Algorithm) score(rules *Rules, g group) scored {
 	s := scored{group: g}
-	var seen []credit.Rollout
 	for i := range g.bundle.Rollouts {
 		r := &g.bundle.Rollouts[i]
 		if !r.Outcome.Trainable() {
@@ -127,6 +136,9 @@ func (a Algorithm) score(rules *Rules, g group) scored {
 		in := credit.Rollout{Reward: float64(r.Reward), Calls: make([]credit.Call, len(r.Calls))}
 		for j, c := range r.Calls {
 			in.Calls[j].Agent, in.Calls[j].Prompt = c.Agent, c.Prompt
+			if g.states != nil {
+				in.Calls[j].State = g.states[i][j]
+			}
 			if c.Reward != nil {
 				given := float64(*c.Reward)
 				in.Calls[j].Reward = &given
@@ -150,10 +162,10 @@ func (a Algorithm) score(rules *Rules, g group) scored {
 		s.trained = append(s.trained, trained)
 		s.returns = append(s.returns, returns)
 		s.means = append(s.means, mean)
-		seen = append(seen, in)
+		s.seen = append(s.seen, in)
 	}
 	if c, ok := a.Credit.(credit.Comparer); ok {
-		s.added = c.Compare(seen)
+		s.added = c.Compare(s.seen)
 	}
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/lightswarm/lightswarm/learner/advantage"
+	"github.com/lightswarm/lightswarm/learner/credit"
 	"github.com/lightswarm/lightswarm/learner/learnerpb"
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/wire"
@@ -25,6 +26,7 @@ type progress struct {
 	behaviours    []Behaviour // by version
 	board         *Board
 	memory        advantage.Memory
+	critic        credit.Memory
 	file          string // the last one that was read, of a learner of a folder
 }
 
@@ -50,6 +52,9 @@ func (p progress) encode() ([]byte, error) {
 	}
 	for _, role := range p.memory.Roles() {
 		m.Roles = append(m.Roles, &learnerpb.Role{Environment: role.Environment, Agent: role.Agent, MeanReturn: p.memory[role]})
+	}
+	if p.critic.Moments != nil {
+		m.Critic = &learnerpb.Critic{Gram: p.critic.Gram, Moments: p.critic.Moments}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(p.board.tallies), tallyID.compare) {
 		t := p.board.tallies[id]
@@ -100,6 +105,12 @@ func decodeProgress(data []byte, r Rules) (progress, error) {
 			p.memory = make(advantage.Memory, len(m.Roles))
 		}
 		p.memory[advantage.Role{Environment: stored.Environment, Agent: stored.Agent}] = stored.MeanReturn
+	}
+	if m.Critic != nil {
+		p.critic = credit.Memory{Gram: m.Critic.Gram, Moments: m.Critic.Moments}
+		if err := p.critic.Check(); err != nil {
+			return progress{}, fmt.Errorf("decoding progress: %w", err)
+		}
 	}
 	for _, b := range m.Behaviours {
 		if len(b.Digest) != len(policy.Digest{}) {

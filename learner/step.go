@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lightswarm/lightswarm/learner/advantage"
+	"github.com/lightswarm/lightswarm/learner/credit"
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/wire"
 )
@@ -35,6 +36,7 @@ type version struct {
 	// totals are the chain's, this version included.
 	totals totals
 	memory advantage.Memory
+	critic credit.Memory
 }
 
 // step trains on a batch, makes the result durable as the next version and publishes it. A version is made even when
@@ -45,9 +47,9 @@ func (l *Learner) step(ctx context.Context, batch []Record, final bool) error {
 	if err != nil {
 		return err
 	}
-	a := l.config.Algorithm
-	if r, ok := a.Advantage.(advantage.Remembering); ok {
-		a.Advantage = r.With(l.memory)
+	a, err := l.remembering(groups)
+	if err != nil {
+		return err
 	}
 	p := a.plan(&l.rules, groups)
 	report := l.report(groups, p)
@@ -58,9 +60,12 @@ func (l *Learner) step(ctx context.Context, batch []Record, final bool) error {
 	if err := l.learn(p, &report); err != nil {
 		return fmt.Errorf("training version %d: %w", report.Version, err)
 	}
-	snapshot, memory := l.snapshot, l.memory
+	snapshot, memory, critic := l.snapshot, l.memory, l.critic
 	if report.Skipped == "" {
 		memory = p.memory
+		if critic, err = l.teach(a, groups); err != nil {
+			return err
+		}
 		if snapshot, err = l.released(); err != nil {
 			return fmt.Errorf("training version %d: %w", report.Version, err)
 		}
@@ -72,7 +77,7 @@ func (l *Learner) step(ctx context.Context, batch []Record, final bool) error {
 	if err != nil {
 		return err
 	}
-	if err := l.commit(ctx, version{release, snapshot, groups, p.drops, sum, memory}); err != nil {
+	if err := l.commit(ctx, version{release, snapshot, groups, p.drops, sum, memory, critic}); err != nil {
 		return err
 	}
 	report.Trained = l.config.Now().Sub(started)
@@ -106,6 +111,8 @@ func (l *Learner) report(groups []group, p plan) Step {
 		Rollouts: p.rollouts,
 		Lags:     make(map[uint64]int),
 		Drops:    maps.Clone(p.drops),
+
+		CriticExplained: p.explained,
 	}
 	if p.rollouts > 0 {
 		s.RewardMean = p.rewards / float64(p.rollouts)
@@ -202,7 +209,7 @@ func (l *Learner) commit(ctx context.Context, v version) error {
 	if err := l.config.Store.Commit(ctx, c); err != nil {
 		return fmt.Errorf("storing version %d: %w", v.release.Version, err)
 	}
-	l.saved, l.snapshot, l.memory = trainer, v.snapshot, v.memory
+	l.saved, l.snapshot, l.memory, l.critic = trainer, v.snapshot, v.memory, v.critic
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -235,6 +242,7 @@ func (l *Learner) checkpoint(v version, trainer []byte) (c Checkpoint, used int,
 		behaviours:    append(l.state.Versions(), behaviour(v.release)),
 		board:         l.board,
 		memory:        v.memory,
+		critic:        v.critic,
 		file:          l.file,
 	}
 	for reason, n := range v.drops {

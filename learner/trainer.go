@@ -14,6 +14,9 @@ import (
 type Trainer interface {
 	// Context is the largest number of tokens of a sequence.
 	Context() int
+	// Hidden returns, for each of the Positions of each row, what the output head would read there: the last hidden state,
+	// after the final norm, of the tokens before that position. All have one length. Only Tokens and Positions matter.
+	Hidden(rows []row.Row) ([][][]float32, error)
 	// Accumulate adds to the gradient what rows contribute. It calls loss once for each row, at any time but never
 	// twice at once, with the log-probs of the row's Positions at temperature 1 and the entropies there; loss fills
 	// gradient, zero at first, with its derivatives by the log-probs. For tokens of the row's Grammars all of this is of
@@ -56,6 +59,15 @@ func NewEmbedded(base *policy.Snapshot, workers int) (Embedded, error) {
 
 // Context implements Trainer.
 func (e Embedded) Context() int { return e.trainer.Config().Context }
+
+// Hidden implements Trainer.
+func (e Embedded) Hidden(rows []row.Row) ([][][]float32, error) {
+	batch := make([]transformer.Sequence, len(rows))
+	for i, r := range rows {
+		batch[i] = transformer.Sequence{Tokens: r.Tokens, Train: r.Positions}
+	}
+	return e.trainer.Hidden(batch)
+}
 
 // Accumulate implements Trainer.
 func (e Embedded) Accumulate(rows []row.Row, loss func(i int, logProbs, entropies, gradient []float32)) error {

@@ -3,7 +3,8 @@
 // It is the upper of LightningRL's two levels (Luo et al. 2025, arXiv 2508.03680, section 3.3): an Assigner gives each
 // call of a rollout a return, and the lower level, packages advantage and loss, treats each call as a single-turn
 // problem with that return. An Assigner that has to see a whole group, because it compares calls of several rollouts,
-// is a Comparer: it adds advantages to those that package advantage makes of the returns.
+// is a Comparer: it adds advantages to those that package advantage makes of the returns. One that learns what calls are
+// worth is Learning.
 //
 // Everything here is pure, and every product that is added to something is rounded first, so that all machines compute
 // the same bits.
@@ -25,6 +26,8 @@ type Call struct {
 	Reward *float64
 	// Prompt is the exact token ids of what the policy was shown. Those that do not compare calls do without.
 	Prompt []int32
+	// State is the policy's last hidden state behind the prompt, for an Assigner that is Learning; nil for none.
+	State []float32
 }
 
 // given is the call's own reward, 0 for none.

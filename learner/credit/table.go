@@ -45,6 +45,18 @@ var Kinds = named.Table[Assigner]{
 				return GAE{Critic: Siblings{Discount: v("discount")}, Discount: v("discount"), Lambda: v("lambda")}
 			},
 		},
+		{
+			Name: "critic", About: "generalised advantage estimates, where a value head on the policy's last hidden state learns what a call is worth",
+			Parameters: []named.Parameter{
+				discount(1),
+				{Name: "lambda", Default: 0.95, Min: 0, Max: 1, About: "how much what happened counts, against what the head says"},
+				{Name: "decay", Default: 0.9, Min: 0, Max: 0.9999, About: "what stays of older steps' weight at each step"},
+				{Name: "ridge", Default: 0.1, Min: 0.001, Max: 1e6, About: "how strongly weights are held back"},
+			},
+			Make: func(v func(string) float64) Assigner {
+				return LearnedGAE{Discount: v("discount"), Lambda: v("lambda"), Decay: v("decay"), Ridge: v("ridge")}
+			},
+		},
 	},
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/lightswarm/lightswarm/learner/credit"
@@ -19,9 +20,10 @@ func TestKinds(t *testing.T) {
 		"turn-group weight=2 discount=.5": credit.TurnGroup{Weight: 2, Discount: 0.5},
 		"counterfactual-agent":            credit.CounterfactualAgent{},
 		"gae lambda=0.5 discount=0.25":    credit.GAE{Critic: credit.Siblings{Discount: 0.25}, Lambda: 0.5, Discount: 0.25},
+		"critic lambda=0.5 discount=0.25": credit.LearnedGAE{Lambda: 0.5, Discount: 0.25, Decay: 0.9, Ridge: 0.1},
 	} {
 		got, err := credit.Kinds.Parse(spec)
-		if diff := cmp.Diff(want, got.Part); err != nil || diff != "" {
+		if diff := cmp.Diff(want, got.Part, cmpopts.IgnoreUnexported(credit.LearnedGAE{})); err != nil || diff != "" {
 			t.Errorf("%q: error %v (-want +got):\n%s", spec, err, diff)
 		}
 	}

@@ -59,6 +59,7 @@ func (b *board) step(c *curves, s *Step) {
 	c.figure("reward/mean", s.RewardMean)
 	c.figure("reward/solved", s.Solved)
 	c.figure("reward/advantage_std", s.AdvantageStd)
+	c.figure("reward/critic_explained", s.CriticExplained)
 	c.figure("policy/entropy", s.Entropy)
 	c.figure("policy/kl_behaviour", s.KLBehaviour)
 	c.figure("policy/clipped", s.Clipped)

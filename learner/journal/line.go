@@ -59,6 +59,8 @@ type Step struct {
 	SampledLengths []int `json:"sampled_lengths"`
 	TrainedLengths []int `json:"trained_lengths"`
 
+	CriticExplained *float64 `json:"critic_explained"`
+
 	Rows             int      `json:"rows"`
 	Tokens           int      `json:"tokens"`
 	TrainedTokens    int      `json:"trained_tokens"`
@@ -122,7 +124,8 @@ func stepOf(s *learner.Step) *Step {
 		Environments: make([]Environment, len(s.Environments)),
 		Lags:         s.Lags, Drops: make(map[string]int, len(s.Drops)),
 		SampledLengths: s.SampledLengths, TrainedLengths: s.TrainedLengths,
-		Rows: s.Rows, Tokens: s.Tokens, TrainedTokens: s.TrainedTokens,
+		CriticExplained: learner.Figure(s.CriticExplained, true),
+		Rows:            s.Rows, Tokens: s.Tokens, TrainedTokens: s.TrainedTokens,
 		Loss: learner.Figure(s.Loss, trained), Clipped: learner.Figure(s.Clipped, trained),
 		RatioMean: learner.Figure(s.RatioMean, trained), RatioMax: learner.Figure(s.RatioMax, trained),
 		EffectiveSamples: learner.Figure(s.EffectiveSamples, trained),

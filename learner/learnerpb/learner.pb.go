@@ -235,7 +235,9 @@ type Progress struct {
 	// roles are what the algorithm remembers of returns, if it does.
 	Roles []*Role `protobuf:"bytes,8,rep,name=roles,proto3" json:"roles,omitempty"`
 	// file is the name of the last file that a learner of a folder has read; empty on a network.
-	File          string `protobuf:"bytes,9,opt,name=file,proto3" json:"file,omitempty"`
+	File string `protobuf:"bytes,9,opt,name=file,proto3" json:"file,omitempty"`
+	// critic is what a critic that learns knows; absent without one.
+	Critic        *Critic `protobuf:"bytes,10,opt,name=critic,proto3" json:"critic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -333,6 +335,67 @@ func (x *Progress) GetFile() string {
 	return ""
 }
 
+func (x *Progress) GetCritic() *Critic {
+	if x != nil {
+		return x.Critic
+	}
+	return nil
+}
+
+// Critic is what a value head is fitted to.
+type Critic struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// gram is the lower triangle, by rows, of the sum of products of features; moments the sum of features times returns.
+	Gram          []float64 `protobuf:"fixed64,1,rep,packed,name=gram,proto3" json:"gram,omitempty"`
+	Moments       []float64 `protobuf:"fixed64,2,rep,packed,name=moments,proto3" json:"moments,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Critic) Reset() {
+	*x = Critic{}
+	mi := &file_learner_proto_learner_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Critic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Critic) ProtoMessage() {}
+
+func (x *Critic) ProtoReflect() protoreflect.Message {
+	mi := &file_learner_proto_learner_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Critic.ProtoReflect.Descriptor instead.
+func (*Critic) Descriptor() ([]byte, []int) {
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Critic) GetGram() []float64 {
+	if x != nil {
+		return x.Gram
+	}
+	return nil
+}
+
+func (x *Critic) GetMoments() []float64 {
+	if x != nil {
+		return x.Moments
+	}
+	return nil
+}
+
 // Role is an agent of an environment, with the average of what it returned.
 type Role struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -346,7 +409,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_learner_proto_learner_proto_msgTypes[3]
+	mi := &file_learner_proto_learner_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -358,7 +421,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_learner_proto_msgTypes[3]
+	mi := &file_learner_proto_learner_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -371,7 +434,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_learner_proto_learner_proto_rawDescGZIP(), []int{3}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Role) GetEnvironment() string {
@@ -407,7 +470,7 @@ type Behaviour struct {
 
 func (x *Behaviour) Reset() {
 	*x = Behaviour{}
-	mi := &file_learner_proto_learner_proto_msgTypes[4]
+	mi := &file_learner_proto_learner_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -419,7 +482,7 @@ func (x *Behaviour) String() string {
 func (*Behaviour) ProtoMessage() {}
 
 func (x *Behaviour) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_learner_proto_msgTypes[4]
+	mi := &file_learner_proto_learner_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -432,7 +495,7 @@ func (x *Behaviour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Behaviour.ProtoReflect.Descriptor instead.
 func (*Behaviour) Descriptor() ([]byte, []int) {
-	return file_learner_proto_learner_proto_rawDescGZIP(), []int{4}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Behaviour) GetVersion() uint64 {
@@ -474,7 +537,7 @@ type Tally struct {
 
 func (x *Tally) Reset() {
 	*x = Tally{}
-	mi := &file_learner_proto_learner_proto_msgTypes[5]
+	mi := &file_learner_proto_learner_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -486,7 +549,7 @@ func (x *Tally) String() string {
 func (*Tally) ProtoMessage() {}
 
 func (x *Tally) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_learner_proto_msgTypes[5]
+	mi := &file_learner_proto_learner_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -499,7 +562,7 @@ func (x *Tally) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tally.ProtoReflect.Descriptor instead.
 func (*Tally) Descriptor() ([]byte, []int) {
-	return file_learner_proto_learner_proto_rawDescGZIP(), []int{5}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Tally) GetVersion() uint64 {
@@ -563,7 +626,7 @@ type TaskSet struct {
 
 func (x *TaskSet) Reset() {
 	*x = TaskSet{}
-	mi := &file_learner_proto_learner_proto_msgTypes[6]
+	mi := &file_learner_proto_learner_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -575,7 +638,7 @@ func (x *TaskSet) String() string {
 func (*TaskSet) ProtoMessage() {}
 
 func (x *TaskSet) ProtoReflect() protoreflect.Message {
-	mi := &file_learner_proto_learner_proto_msgTypes[6]
+	mi := &file_learner_proto_learner_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -588,7 +651,7 @@ func (x *TaskSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSet.ProtoReflect.Descriptor instead.
 func (*TaskSet) Descriptor() ([]byte, []int) {
-	return file_learner_proto_learner_proto_rawDescGZIP(), []int{6}
+	return file_learner_proto_learner_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TaskSet) GetEnvironment() []byte {
@@ -626,7 +689,7 @@ const file_learner_proto_learner_proto_rawDesc = "" +
 	"\atrainer\x18\x03 \x01(\fR\atrainer\x12\x1a\n" +
 	"\bprogress\x18\x04 \x01(\fR\bprogress\x12\x1a\n" +
 	"\bconsumed\x18\x05 \x03(\fR\bconsumed\x12\x16\n" +
-	"\x06oldest\x18\x06 \x01(\x04R\x06oldest\"\xd2\x03\n" +
+	"\x06oldest\x18\x06 \x01(\x04R\x06oldest\"\x89\x04\n" +
 	"\bProgress\x12\x14\n" +
 	"\x05major\x18\x01 \x01(\rR\x05major\x12\x1d\n" +
 	"\n" +
@@ -639,10 +702,15 @@ const file_learner_proto_learner_proto_rawDesc = "" +
 	"behaviours\x18\a \x03(\v2 .lightswarm.learner.v1.BehaviourR\n" +
 	"behaviours\x121\n" +
 	"\x05roles\x18\b \x03(\v2\x1b.lightswarm.learner.v1.RoleR\x05roles\x12\x12\n" +
-	"\x04file\x18\t \x01(\tR\x04file\x1a:\n" +
+	"\x04file\x18\t \x01(\tR\x04file\x125\n" +
+	"\x06critic\x18\n" +
+	" \x01(\v2\x1d.lightswarm.learner.v1.CriticR\x06critic\x1a:\n" +
 	"\fReasonsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"_\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"6\n" +
+	"\x06Critic\x12\x12\n" +
+	"\x04gram\x18\x01 \x03(\x01R\x04gram\x12\x18\n" +
+	"\amoments\x18\x02 \x03(\x01R\amoments\"_\n" +
 	"\x04Role\x12 \n" +
 	"\venvironment\x18\x01 \x01(\tR\venvironment\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x1f\n" +
@@ -677,28 +745,30 @@ func file_learner_proto_learner_proto_rawDescGZIP() []byte {
 	return file_learner_proto_learner_proto_rawDescData
 }
 
-var file_learner_proto_learner_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_learner_proto_learner_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_learner_proto_learner_proto_goTypes = []any{
 	(*Record)(nil),     // 0: lightswarm.learner.v1.Record
 	(*Checkpoint)(nil), // 1: lightswarm.learner.v1.Checkpoint
 	(*Progress)(nil),   // 2: lightswarm.learner.v1.Progress
-	(*Role)(nil),       // 3: lightswarm.learner.v1.Role
-	(*Behaviour)(nil),  // 4: lightswarm.learner.v1.Behaviour
-	(*Tally)(nil),      // 5: lightswarm.learner.v1.Tally
-	(*TaskSet)(nil),    // 6: lightswarm.learner.v1.TaskSet
-	nil,                // 7: lightswarm.learner.v1.Progress.ReasonsEntry
+	(*Critic)(nil),     // 3: lightswarm.learner.v1.Critic
+	(*Role)(nil),       // 4: lightswarm.learner.v1.Role
+	(*Behaviour)(nil),  // 5: lightswarm.learner.v1.Behaviour
+	(*Tally)(nil),      // 6: lightswarm.learner.v1.Tally
+	(*TaskSet)(nil),    // 7: lightswarm.learner.v1.TaskSet
+	nil,                // 8: lightswarm.learner.v1.Progress.ReasonsEntry
 }
 var file_learner_proto_learner_proto_depIdxs = []int32{
-	7, // 0: lightswarm.learner.v1.Progress.reasons:type_name -> lightswarm.learner.v1.Progress.ReasonsEntry
-	5, // 1: lightswarm.learner.v1.Progress.tallies:type_name -> lightswarm.learner.v1.Tally
-	4, // 2: lightswarm.learner.v1.Progress.behaviours:type_name -> lightswarm.learner.v1.Behaviour
-	3, // 3: lightswarm.learner.v1.Progress.roles:type_name -> lightswarm.learner.v1.Role
-	6, // 4: lightswarm.learner.v1.Tally.open:type_name -> lightswarm.learner.v1.TaskSet
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	8, // 0: lightswarm.learner.v1.Progress.reasons:type_name -> lightswarm.learner.v1.Progress.ReasonsEntry
+	6, // 1: lightswarm.learner.v1.Progress.tallies:type_name -> lightswarm.learner.v1.Tally
+	5, // 2: lightswarm.learner.v1.Progress.behaviours:type_name -> lightswarm.learner.v1.Behaviour
+	4, // 3: lightswarm.learner.v1.Progress.roles:type_name -> lightswarm.learner.v1.Role
+	3, // 4: lightswarm.learner.v1.Progress.critic:type_name -> lightswarm.learner.v1.Critic
+	7, // 5: lightswarm.learner.v1.Tally.open:type_name -> lightswarm.learner.v1.TaskSet
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_learner_proto_learner_proto_init() }
@@ -712,7 +782,7 @@ func file_learner_proto_learner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_learner_proto_learner_proto_rawDesc), len(file_learner_proto_learner_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
