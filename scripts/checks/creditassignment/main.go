@@ -18,13 +18,15 @@ const (
 	// best must need at most half of what the reference needs: from a state that tells how the rollout stands, siblings say
 	// what a call is worth, so that the calls that did not decide get nothing.
 	best = "gae lambda=0"
+	// learned asks a value head instead of siblings. It is shown, not judged.
+	learned = "critic lambda=0"
 )
 
 func main() {
 	seeds := flag.Uint64("seeds", 3, "chains of each assignment")
-	quick := flag.Bool("quick", false, "the two assignments that are judged alone")
+	quick := flag.Bool("quick", false, "the two assignments that are judged, and the learned critic, alone")
 	flag.Parse()
-	specs := []string{reference, best}
+	specs := []string{reference, best, learned}
 	if !*quick {
 		for _, name := range credit.Kinds.Names() {
 			if name != reference {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/lightswarm/lightswarm/learner"
+	"github.com/lightswarm/lightswarm/learner/credit"
 	"github.com/lightswarm/lightswarm/policy"
 	"github.com/lightswarm/lightswarm/policy/base"
 	"github.com/lightswarm/lightswarm/wire"
@@ -20,7 +21,8 @@ type released struct {
 	Groups  uint64
 }
 
-// runLearner is the process that is killed: a learner of a folder whose state is on the disk.
+// runLearner is the process that is killed: a learner of a folder whose state is on the disk. Its critic gives it more to
+// remember than the default algorithm has.
 func runLearner(ctx context.Context, work, state string) (err error) {
 	raw, err := os.ReadFile(filepath.Join(work, charterName))
 	if err != nil {
@@ -42,6 +44,11 @@ func runLearner(ctx context.Context, work, state string) (err error) {
 	if c.Trainer, err = learner.NewEmbedded(snapshot, 1); err != nil {
 		return err
 	}
+	critic, err := credit.Kinds.Parse("critic")
+	if err != nil {
+		return err
+	}
+	c.Algorithm.Credit = critic.Part
 	c.Base, c.Store, c.Publisher, c.Batch.Groups = snapshot, store, publisher{}, batch
 	_, _, err = learner.RunFolder(ctx, filepath.Join(work, bundlesName), c)
 	return err

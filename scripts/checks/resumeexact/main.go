@@ -144,7 +144,7 @@ func compare(ctx context.Context, work string, whole, killed []released) error {
 		wrong = append(wrong, errors.New("masters or optimiser differ"))
 	}
 	if !bytes.Equal(a.Progress, b.Progress) {
-		wrong = append(wrong, errors.New("the counters differ"))
+		wrong = append(wrong, errors.New("the counters or the critic differ"))
 	}
 	if len(wrong) == 0 {
 		fmt.Println("resume-exact: holds")
