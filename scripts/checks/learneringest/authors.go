@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/lightswarm/lightswarm/node/store"
-	"github.com/lightswarm/lightswarm/p2p"
-	"github.com/lightswarm/lightswarm/p2p/gossip"
+	"github.com/lightswarm/lightswarm/scripts/checks/peers"
+	"github.com/lightswarm/lightswarm/scripts/checks/pinned"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -24,14 +22,10 @@ type announced struct {
 	Count       int
 }
 
-// author is a peer that announces groups and serves them: what a rollout node is to a learner, without the engine.
+// author announces groups first, then more.
 type author struct {
-	key     wire.Key
-	network *p2p.Network
-	store   *store.Store
-	charter *wire.SignedCharter
-	// groups are announced first, then more.
-	groups, more []group
+	*peers.Author
+	groups, more []peers.Group
 }
 
 // runAuthors is the process of the authors.
@@ -51,7 +45,7 @@ func runAuthors(ctx context.Context, work string) (err error) {
 		cancel()
 		running.Wait()
 		for _, a := range all {
-			err = errors.Join(err, a.network.Close(), a.store.Close())
+			err = errors.Join(err, a.Close())
 		}
 	}()
 	for i := range authors {
@@ -60,69 +54,31 @@ func runAuthors(ctx context.Context, work string) (err error) {
 			return err
 		}
 		all = append(all, a)
-		running.Go(func() { a.network.Run(ctx) }) //nolint:errcheck // it fails only if it runs already
+		running.Go(func() { a.Run(ctx) })
 	}
-	if err := awaitLearner(ctx, all); err != nil {
-		return err
+	for _, a := range all {
+		if err := a.Await(ctx); err != nil {
+			return err
+		}
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(announced{}); err != nil {
 		return err
 	}
-	return orders(func(o order) (any, error) { return announceAll(ctx, all, o.Flood) })
+	return pinned.Orders(func(o order) (any, error) { return announceAll(ctx, all, o.Flood) })
 }
 
-func newAuthor(ctx context.Context, i int, charter *wire.SignedCharter, learner []string, list []group) (*author, error) {
-	private := authorKey(i)
-	a := &author{key: wire.NewKey(private), charter: charter, groups: list}
+func newAuthor(ctx context.Context, i int, charter *wire.SignedCharter, learner []string, list []peers.Group) (*author, error) {
+	a := &author{groups: list}
 	for n := range floodFactor * (groups + queue) / authors {
-		g, err := list[n%len(list)].again(charter, uint64(len(list)+n))
+		g, err := list[n%len(list)].Again(charter, uint64(len(list)+n))
 		if err != nil {
 			return nil, err
 		}
 		a.more = append(a.more, g)
 	}
 	var err error
-	if a.store, err = store.Open(store.Options{Folder: "db", InMemory: true, Self: a.key.Peer(), MaxBlockBytes: 1 << 30}); err != nil {
-		return nil, err
-	}
-	a.network, err = p2p.New(ctx, p2p.Config{
-		Key: private, Network: charter.ID, Learners: charter.Learners, MaxLag: charter.Rollout.MaxLag,
-		Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Bootstrap: learner,
-		Blocks: a.store, Head: a.store, OnRelease: a.release, AgentVersion: "lightswarm/check",
-		Tuning: p2p.Tuning{MinConnections: 1}, // The learner is enough.
-	})
-	if err != nil {
-		return nil, errors.Join(err, a.store.Close())
-	}
-	return a, nil
-}
-
-// release keeps a release, as every node does: announcements of its version count from then on.
-func (a *author) release(r wire.SignedRelease) {
-	if err := a.store.PutRelease(r.Version, r.Raw); err != nil {
-		fmt.Fprintln(os.Stderr, "a release was not kept:", err)
-	}
-}
-
-// awaitLearner returns once every author has met the learner.
-func awaitLearner(ctx context.Context, all []*author) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for _, a := range all {
-		for {
-			if _, ok, err := a.store.Release(0); err != nil {
-				return err
-			} else if ok {
-				break
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return fmt.Errorf("waiting for the learner: %w", context.Cause(ctx))
-			}
-		}
-	}
-	return nil
+	a.Author, err = peers.NewAuthor(ctx, i, charter, learner)
+	return a, err
 }
 
 // announceAll has all authors announce at once.
@@ -143,35 +99,12 @@ func announceAll(ctx context.Context, all []*author, flood bool) (announced, err
 	return reply, errors.Join(errs...)
 }
 
-// announce stores, signs and gossips groups one after the other, as fast as that goes, as a node's announcer does; then
-// it says how many there are.
-func (a *author) announce(ctx context.Context, list []group) error {
+// announce announces groups one after the other, as fast as that goes; then it says how many there are.
+func (a *author) announce(ctx context.Context, list []peers.Group) error {
 	for _, g := range list {
-		announcement := g.announcement
-		signed, err := a.store.Announce(store.Own{
-			Bundle: announcement.Bundle, Data: g.body,
-			Sign: func(sequence uint64) ([]byte, error) {
-				announcement.Sequence, announcement.Created = sequence, time.Now()
-				s, err := wire.SignAnnouncement(a.key, announcement)
-				return s.Raw, err
-			},
-		})
-		if err != nil {
-			return err
-		}
-		if err := a.network.PublishAnnouncement(ctx, signed); err != nil && !errors.Is(err, gossip.ErrNobody) {
+		if err := a.Announce(ctx, g); err != nil {
 			return err
 		}
 	}
-	presence, err := wire.SignPresence(a.key, wire.Presence{
-		Network: a.charter.ID, Roles: wire.RoleRollout, NextSequence: a.store.NextSequence(), AgentVersion: "lightswarm/check",
-		Created: time.Now(),
-	})
-	if err != nil {
-		return err
-	}
-	if err := a.network.PublishPresence(ctx, presence.Raw); err != nil && !errors.Is(err, gossip.ErrNobody) {
-		return err
-	}
-	return nil
+	return a.Count(ctx)
 }

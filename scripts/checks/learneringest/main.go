@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/node/config"
+	"github.com/lightswarm/lightswarm/scripts/checks/peers"
+	"github.com/lightswarm/lightswarm/scripts/checks/pinned"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -41,16 +42,6 @@ func settings() config.Config {
 	c.Learner.FetchBytes = 8 << 20
 	return c
 }
-
-// authorKey is the identity of an author.
-func authorKey(author int) ed25519.PrivateKey {
-	seed := make([]byte, ed25519.SeedSize)
-	copy(seed, "author")
-	seed[ed25519.SeedSize-1] = byte(author)
-	return ed25519.NewKeyFromSeed(seed)
-}
-
-func authorPeer(author int) wire.PeerID { return wire.NewKey(authorKey(author)).Peer() }
 
 func main() {
 	role := flag.String("role", "", "used by the check itself: learner or authors")
@@ -87,17 +78,17 @@ func run(ctx context.Context, work, profile string) (err error) {
 			return err
 		}
 	}
-	cores, err := allowedCores()
+	cores, err := pinned.Cores()
 	if err != nil {
 		return err
 	}
-	learner, err := startProcess(ctx, "learner", cores[0], work, "--profile", profile)
+	learner, err := pinned.Start(ctx, "learner", cores[0], work, "--profile", profile)
 	if err != nil {
 		return err
 	}
-	defer learner.kill()
+	defer learner.Kill()
 	var ready learnerReady
-	if err := learner.read(ctx, &ready); err != nil {
+	if err := learner.Read(ctx, &ready); err != nil {
 		return err
 	}
 	folder := filepath.Join(work, "learner")
@@ -112,12 +103,12 @@ func run(ctx context.Context, work, profile string) (err error) {
 	if err != nil {
 		return err
 	}
-	authors, err := startProcess(ctx, "authors", cores[len(cores)-1], work)
+	authors, err := pinned.Start(ctx, "authors", cores[len(cores)-1], work)
 	if err != nil {
 		return err
 	}
-	defer authors.kill()
-	if err := authors.read(ctx, &announced{}); err != nil {
+	defer authors.Kill()
+	if err := authors.Read(ctx, &announced{}); err != nil {
 		return err
 	}
 
@@ -128,7 +119,7 @@ func run(ctx context.Context, work, profile string) (err error) {
 	if err := r.flood(ctx, learner, authors, client); err != nil {
 		return err
 	}
-	learner.kill()
+	learner.Kill()
 	if err := r.recover(ctx, folder, list); err != nil {
 		return err
 	}
@@ -136,21 +127,25 @@ func run(ctx context.Context, work, profile string) (err error) {
 }
 
 // prepare makes the groups, says what they are like and leaves them for the authors.
-func prepare(ctx context.Context, work string, ready learnerReady) ([]group, error) {
+func prepare(ctx context.Context, work string, ready learnerReady) ([]peers.Group, error) {
 	began := time.Now()
-	list, err := makeGroups(ctx, ready.Charter)
+	charter, err := wire.OpenCharter(ready.Charter)
+	if err != nil {
+		return nil, err
+	}
+	list, err := peers.Make(ctx, &charter, authors, perAuthor, sampledPerAuthor)
 	if err != nil {
 		return nil, err
 	}
 	calls, tokens, bytes := 0, 0, 0
 	for _, g := range list {
-		for _, r := range g.bundle.Rollouts {
+		for _, r := range g.Bundle.Rollouts {
 			calls += len(r.Calls)
 		}
-		tokens += g.bundle.CompletionTokens()
-		bytes += len(g.body)
+		tokens += g.Bundle.CompletionTokens()
+		bytes += len(g.Body)
 	}
-	rollouts := float64(len(list) * len(list[0].bundle.Rollouts))
+	rollouts := float64(len(list) * len(list[0].Bundle.Rollouts))
 	fmt.Printf("made         %d groups in %.1f s: %.2f calls and %.1f sampled tokens a rollout, %d bytes a bundle\n",
 		len(list), time.Since(began).Seconds(), float64(calls)/rollouts, float64(tokens)/rollouts, bytes/len(list))
 	return list, writeGroups(work, ready, list)

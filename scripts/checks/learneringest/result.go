@@ -13,6 +13,8 @@ import (
 	"github.com/lightswarm/lightswarm/node/api"
 	"github.com/lightswarm/lightswarm/node/config"
 	"github.com/lightswarm/lightswarm/node/store"
+	"github.com/lightswarm/lightswarm/scripts/checks/peers"
+	"github.com/lightswarm/lightswarm/scripts/checks/pinned"
 	"github.com/lightswarm/lightswarm/wire"
 )
 
@@ -51,12 +53,12 @@ type phase struct {
 }
 
 // measure has the authors announce their groups, and times the learner until the last is durable.
-func (r *result) measure(ctx context.Context, learner, authors *process) error {
+func (r *result) measure(ctx context.Context, learner, authors *pinned.Process) error {
 	var err error
-	if r.idle, _, err = learner.memory(); err != nil {
+	if r.idle, _, err = learner.Memory(); err != nil {
 		return err
 	}
-	before, err := learner.cpu()
+	before, err := learner.CPU()
 	if err != nil {
 		return err
 	}
@@ -65,25 +67,25 @@ func (r *result) measure(ctx context.Context, learner, authors *process) error {
 		return err
 	}
 	var judged learnerJudged
-	if err := learner.read(ctx, &judged); err != nil {
+	if err := learner.Read(ctx, &judged); err != nil {
 		return err
 	}
 	if judged.Reasons[accepted] != groups {
 		return fmt.Errorf("of %d groups %d were accepted: %v", groups, judged.Reasons[accepted], judged.Reasons)
 	}
-	after, err := learner.cpu()
+	after, err := learner.CPU()
 	if err != nil {
 		return err
 	}
 	r.announced = reply.Count
 	r.taken = phase{announcing: reply.Last.Sub(reply.First), took: judged.At.Sub(reply.First), cpu: after - before}
-	_, r.taken.peak, err = learner.memory()
+	_, r.taken.peak, err = learner.Memory()
 	return err
 }
 
 // flood has the authors announce more than may wait, and waits until the learner has dealt with every announcement.
-func (r *result) flood(ctx context.Context, learner, authors *process, client *api.Client) error {
-	before, err := learner.cpu()
+func (r *result) flood(ctx context.Context, learner, authors *pinned.Process, client *api.Client) error {
+	before, err := learner.CPU()
 	if err != nil {
 		return err
 	}
@@ -107,21 +109,21 @@ func (r *result) flood(ctx context.Context, learner, authors *process, client *a
 		r.learner = *status.Learner
 	}
 	r.flooded = phase{announcing: reply.Last.Sub(reply.First), took: time.Since(reply.First)}
-	after, err := learner.cpu()
+	after, err := learner.CPU()
 	if err != nil {
 		return err
 	}
 	r.flooded.cpu = after - before
-	_, r.flooded.peak, err = learner.memory()
+	_, r.flooded.peak, err = learner.Memory()
 	return err
 }
 
 // announceThrough orders the authors to announce, and waits until they have.
-func announceThrough(ctx context.Context, authors *process, o order) (reply announced, err error) {
-	if err := authors.in.Encode(o); err != nil {
+func announceThrough(ctx context.Context, authors *pinned.Process, o order) (reply announced, err error) {
+	if err := authors.Tell(o); err != nil {
 		return reply, err
 	}
-	err = authors.read(ctx, &reply)
+	err = authors.Read(ctx, &reply)
 	return reply, err
 }
 
@@ -135,7 +137,7 @@ func accounted(l api.LearnerStatus) uint64 {
 }
 
 // recover opens the store that the killed learner left and looks for every group.
-func (r *result) recover(ctx context.Context, folder string, list []group) error {
+func (r *result) recover(ctx context.Context, folder string, list []peers.Group) error {
 	s, err := store.Open(store.Options{Folder: config.View(folder).Database(), MaxBlockBytes: int64(settings().Store.MaxBlockBytes)})
 	if err != nil {
 		return err
@@ -151,7 +153,7 @@ func (r *result) recover(ctx context.Context, folder string, list []group) error
 		there[record.CID] = err == nil && record.CID.Verify(raw) == nil
 	}
 	for _, g := range list {
-		if !there[g.announcement.Bundle] {
+		if !there[g.Announcement.Bundle] {
 			r.missing++
 		}
 	}

@@ -1,4 +1,5 @@
-package main
+// Package pinned runs a check's own program as child processes, each on one core of the machine (Linux only).
+package pinned
 
 import (
 	"bufio"
@@ -15,17 +16,18 @@ import (
 	"time"
 )
 
-// process is a child that talks in lines of JSON.
-type process struct {
+// Process is a child that talks in lines of JSON. One goroutine uses it.
+type Process struct {
 	name  string
 	cmd   *exec.Cmd
-	in    *json.Encoder
+	in    io.WriteCloser
 	lines chan []byte
 	once  sync.Once
 }
 
-// startProcess runs this program in a role, on one core.
-func startProcess(ctx context.Context, role string, core int, work string, more ...string) (*process, error) {
+// Start runs this program on one core with the flags --role, --work and --patience, the time that ctx leaves, and more
+// arguments. The caller kills it.
+func Start(ctx context.Context, role string, core int, work string, more ...string) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -35,14 +37,14 @@ func startProcess(ctx context.Context, role string, core int, work string, more 
 		arguments = append(arguments, "--patience", time.Until(deadline).String())
 	}
 	arguments = append(arguments, more...)
-	p := &process{name: role, cmd: exec.Command("taskset", arguments...), lines: make(chan []byte)} //nolint:gosec // our own program
+	p := &Process{name: role, cmd: exec.Command("taskset", arguments...), lines: make(chan []byte)} //nolint:gosec // our own program
 	p.cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	p.cmd.Stderr = os.Stderr
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	p.in = json.NewEncoder(in)
+	p.in = in
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -64,8 +66,11 @@ func startProcess(ctx context.Context, role string, core int, work string, more 
 	return p, nil
 }
 
-// read waits for the child's next line.
-func (p *process) read(ctx context.Context, into any) error {
+// Tell gives the child a line to read.
+func (p *Process) Tell(order any) error { return json.NewEncoder(p.in).Encode(order) }
+
+// Read waits for the child's next line.
+func (p *Process) Read(ctx context.Context, into any) error {
 	select {
 	case line, ok := <-p.lines:
 		if !ok {
@@ -77,8 +82,8 @@ func (p *process) read(ctx context.Context, into any) error {
 	}
 }
 
-// kill ends the child at once, as a power cut would.
-func (p *process) kill() {
+// Kill ends the child at once, as a power cut would.
+func (p *Process) Kill() {
 	p.once.Do(func() {
 		p.cmd.Process.Kill() //nolint:errcheck // it may have ended
 		for range p.lines {  // until it is gone
@@ -87,8 +92,19 @@ func (p *process) kill() {
 	})
 }
 
-// cpu is the processor time that the child has used.
-func (p *process) cpu() (time.Duration, error) {
+// End tells the child that nothing more comes, and waits until it has ended.
+func (p *Process) End() (err error) {
+	p.once.Do(func() {
+		err = p.in.Close()
+		for range p.lines { // until it is gone
+		}
+		err = errors.Join(err, p.cmd.Wait())
+	})
+	return err
+}
+
+// CPU is the processor time that the child has used.
+func (p *Process) CPU() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
@@ -110,8 +126,8 @@ func (p *process) cpu() (time.Duration, error) {
 	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
-// memory is the child's resident memory in bytes, now and at its peak.
-func (p *process) memory() (now, peak int64, err error) {
+// Memory is the child's resident memory in bytes, now and at its peak.
+func (p *Process) Memory() (now, peak int64, err error) {
 	path := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
 	if now, err = kilobytes(path, "VmRSS"); err != nil {
 		return 0, 0, err
@@ -143,8 +159,8 @@ func procField(path, name string) (string, error) {
 	return "", fmt.Errorf("%s has no %s", path, name)
 }
 
-// allowedCores are the numbers of the processors that this program may use, such as 0-3,6.
-func allowedCores() (cores []int, err error) {
+// Cores are the numbers of the processors that this program may use, such as 0-3,6.
+func Cores() (cores []int, err error) {
 	list, err := procField("/proc/self/status", "Cpus_allowed_list")
 	if err != nil {
 		return nil, err
@@ -168,11 +184,11 @@ func allowedCores() (cores []int, err error) {
 	return cores, nil
 }
 
-// orders visits what the parent asks of this process, until there is no more.
-func orders(visit func(order) (reply any, err error)) error {
+// Orders visits what the parent asks of this process, until there is no more.
+func Orders[Order any](visit func(Order) (reply any, err error)) error {
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for {
-		var o order
+		var o Order
 		if err := in.Decode(&o); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
