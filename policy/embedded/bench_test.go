@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -54,6 +55,49 @@ func BenchmarkGenerate(b *testing.B) {
 				all.Wait()
 			}
 			b.ReportMetric(float64(generated)/b.Elapsed().Seconds(), "tok/s")
+		})
+	}
+}
+
+// BenchmarkPrefixes looks up a prompt of 60 tokens among many sequences of a policy that never changes, all of which begin
+// with the same 30 tokens, and keeps what was found.
+func BenchmarkPrefixes(b *testing.B) {
+	model, err := newModel(snapshot(b, tiny, 6))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := &resident{model: model}
+	decoder := transformer.NewDecoder(1)
+	number := func(i int) []int32 {
+		tokens := prompt(60, 0)
+		for at := 30; at < 40; at++ {
+			tokens[at] = int32(i & 1)
+			i >>= 1
+		}
+		for at := 40; at < 60; at++ {
+			tokens[at] = int32(i & 15)
+			i >>= 4
+		}
+		return tokens
+	}
+	for _, n := range []int{10, 1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			p := prefixes{budget: 1 << 40}
+			for i := range n {
+				cache := r.model.NewCache()
+				decoder.Step(r.model, []transformer.Segment{{Cache: cache, Tokens: number(i)}}, nil)
+				p.keep(sequence{resident: r, tokens: number(i), cache: cache})
+			}
+			i := 0
+			for b.Loop() {
+				wanted := number(i % n)
+				i++
+				cache := p.start(r, wanted, nil)
+				if cache.Len() != len(wanted) {
+					b.Fatalf("found %d tokens of %d", cache.Len(), len(wanted))
+				}
+				p.keep(sequence{resident: r, tokens: wanted, cache: cache})
+			}
 		})
 	}
 }

@@ -1,7 +1,7 @@
 package embedded
 
 import (
-	"slices"
+	"container/list"
 
 	"github.com/lightswarm/lightswarm/policy/transformer"
 )
@@ -17,61 +17,53 @@ type sequence struct {
 	cache    *transformer.Cache
 }
 
-// shares is how many of the first tokens of s are those of wanted.
-func (s *sequence) shares(wanted []int32) int {
-	n := min(len(s.tokens), len(wanted))
-	for i := range n {
-		if s.tokens[i] != wanted[i] {
-			return i
-		}
-	}
-	return n
+// idle is a sequence whose call has ended. All of its tokens are in its cache.
+type idle struct {
+	sequence
+	place *list.Element // in prefixes.idle
+	node  *node         // where its tokens lead in its policy's tree
 }
 
-// prefixes are the sequences whose calls have ended, for new calls to start from.
+// prefixes are the sequences whose calls have ended, for new calls to start from. Of those with the same tokens it keeps one.
 type prefixes struct {
-	idle   []*sequence // least recently used first; all of their tokens are in their caches
-	bytes  int         // of their caches
+	idle   list.List // of *idle, least recently used first
+	trees  map[*resident]*node
+	bytes  int // of their caches
 	budget int
 }
 
 // start returns a cache with the longest prefix of wanted that an idle or running sequence of r holds. It returns
 // nil if a running one is about to hold a longer one that is worth waiting for: the caller asks again after a step.
 func (p *prefixes) start(r *resident, wanted []int32, running []*lane) *transformer.Cache {
-	var source *sequence
-	now, soon := 0, 0
-	for _, s := range p.idle {
-		if s.resident == r {
-			if n := s.shares(wanted); n > now {
-				source, now = s, n
-			}
-		}
+	var source *transformer.Cache
+	kept, now := p.trees[r].find(wanted)
+	if kept != nil {
+		source = kept.cache
 	}
+	soon := 0
 	for _, l := range running {
 		if l.resident == r && l.cache != nil {
-			n := l.shares(wanted)
+			n := shared(l.tokens, wanted)
 			soon = max(soon, n)
 			if n = min(n, l.cache.Len()); n > now {
-				source, now = &l.sequence, n
+				kept, source, now = nil, l.cache, n
 			}
 		}
 	}
-	if soon >= now+patience {
+	switch {
+	case soon >= now+patience:
 		return nil
-	}
-	if source == nil {
+	case source == nil:
 		return r.model.NewCache()
-	}
-	if i := slices.Index(p.idle, source); i >= 0 {
-		if now == len(source.tokens) {
-			// Whoever wants this prefix later finds it in the sequence that continues it.
-			p.remove(i)
-			return source.cache
-		}
-		p.idle = append(slices.Delete(p.idle, i, i+1), source) // most recently used
+	case kept != nil && now == len(kept.tokens):
+		// Whoever wants this prefix later finds it in the sequence that continues it.
+		p.remove(kept)
+		return source
+	case kept != nil:
+		p.idle.MoveToBack(kept.place)
 	}
 	cache := r.model.NewCache()
-	cache.CopyPrefix(source.cache, now)
+	cache.CopyPrefix(source, now)
 	return cache
 }
 
@@ -81,23 +73,46 @@ func (p *prefixes) keep(s sequence) {
 		return
 	}
 	s.tokens = s.tokens[:s.cache.Len()]
-	p.idle = append(p.idle, &s)
+	tree := p.trees[s.resident]
+	if tree == nil {
+		tree = &node{}
+		if p.trees == nil {
+			p.trees = make(map[*resident]*node)
+		}
+		p.trees[s.resident] = tree
+	}
+	kept := &idle{sequence: s, node: tree.reach(s.tokens)}
+	if same := kept.node.end; same != nil {
+		p.drop(same)
+	}
+	kept.node.end = kept
+	kept.place = p.idle.PushBack(kept)
 	p.bytes += s.cache.Bytes()
 	for p.bytes > p.budget {
-		p.remove(0)
+		p.remove(p.idle.Front().Value.(*idle))
 	}
 }
 
 // forget drops the sequences of r.
 func (p *prefixes) forget(r *resident) {
-	for i := len(p.idle) - 1; i >= 0; i-- {
-		if p.idle[i].resident == r {
-			p.remove(i)
+	for at := p.idle.Front(); at != nil; {
+		kept := at.Value.(*idle)
+		at = at.Next()
+		if kept.resident == r {
+			p.drop(kept)
 		}
 	}
+	delete(p.trees, r)
 }
 
-func (p *prefixes) remove(i int) {
-	p.bytes -= p.idle[i].cache.Bytes()
-	p.idle = slices.Delete(p.idle, i, i+1)
+// remove drops a sequence, and what led to it alone.
+func (p *prefixes) remove(kept *idle) {
+	p.drop(kept)
+	kept.node.leave()
+}
+
+// drop takes a sequence out of all but its tree.
+func (p *prefixes) drop(kept *idle) {
+	p.bytes -= kept.cache.Bytes()
+	p.idle.Remove(kept.place)
 }

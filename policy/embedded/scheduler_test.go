@@ -70,7 +70,7 @@ func TestConversationGoesOnInItsCache(t *testing.T) {
 	b := newBench(t, Options{Slots: 1, Threads: 1})
 	first := b.call(context.Background(), prompt(20, 5), 10)
 	b.run()
-	cache := b.prefixes.idle[0].cache
+	cache := b.prefixes.idle.Front().Value.(*idle).cache
 	before := b.counters.computed.Load()
 	next := append(append(prompt(20, 5), first.completion...), 1, 2, 3)
 	b.call(context.Background(), next, 1)
@@ -79,7 +79,7 @@ func TestConversationGoesOnInItsCache(t *testing.T) {
 	if got := b.counters.computed.Load() - before; got != 4 {
 		t.Errorf("the second turn computed %d tokens, want 4", got)
 	}
-	if len(b.prefixes.idle) != 1 || b.prefixes.idle[0].cache != cache {
+	if b.prefixes.idle.Len() != 1 || b.prefixes.idle.Front().Value.(*idle).cache != cache {
 		t.Error("the second turn did not take the first one's cache over")
 	}
 }
@@ -120,7 +120,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 			}
 		}
 	}
-	if !b.idle() || len(b.prefixes.idle) != 0 || b.prefixes.bytes != 0 {
+	if !b.idle() || b.prefixes.idle.Len() != 0 || b.prefixes.bytes != 0 {
 		t.Error("something is left")
 	}
 }
@@ -182,7 +182,7 @@ func TestCacheKeepsWithinItsBudget(t *testing.T) {
 		t.Errorf("reused %d tokens of the most recent prompt, want 9", got)
 	}
 	b.forget([]*resident{b.resident})
-	if len(b.prefixes.idle) != 0 || b.prefixes.bytes != 0 {
-		t.Errorf("%d sequences, %d bytes are left of a forgotten policy", len(b.prefixes.idle), b.prefixes.bytes)
+	if b.prefixes.idle.Len() != 0 || b.prefixes.bytes != 0 {
+		t.Errorf("%d sequences, %d bytes are left of a forgotten policy", b.prefixes.idle.Len(), b.prefixes.bytes)
 	}
 }
