@@ -33,6 +33,8 @@ type Options struct {
 	Modules []string
 	// Observer is told what the node's learner does, besides the node itself.
 	Observer learner.Observer
+	// Trainer returns what the node's learner trains with in place of the trainer that it is given. For measurement.
+	Trainer func(learner.Trainer) learner.Trainer
 	// Version is the program's, such as "0.1.0".
 	Version string
 	// Log receives what an operator wants to know; nil discards it.

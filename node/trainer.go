@@ -60,9 +60,13 @@ func (n *Node) learnerConfig(base *policy.Snapshot, t *trainer) (learner.Config,
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	model, err := learner.NewEmbedded(base, workers)
+	embedded, err := learner.NewEmbedded(base, workers)
 	if err != nil {
 		return learner.Config{}, err
+	}
+	var model learner.Trainer = embedded
+	if replace := n.options.Trainer; replace != nil {
+		model = replace(model)
 	}
 	c := learner.DefaultConfig()
 	c.Charter, c.Key, c.Base, c.Trainer, c.Store = n.charter, n.key, base, model, n.store.Learner()
