@@ -83,7 +83,7 @@ func run(ctx context.Context, work string, rounds int, arguments ...string) (err
 	if err != nil {
 		return err
 	}
-	made, err := peers.Make(ctx, &charter, authors, perAuthor)
+	made, err := peers.Make(ctx, &charter, authors, perAuthor, perAuthor)
 	if err != nil {
 		return err
 	}
