@@ -47,6 +47,7 @@ func main() {
 	role := flag.String("role", "", "used by the check itself: learner or authors")
 	work := flag.String("work", "", "folder for what the processes keep, left afterwards (default a temporary one)")
 	profile := flag.String("profile", "", "file for a processor profile of the learner while it takes in the groups")
+	quick := flag.Bool("quick", false, "judge the rate by processor time, against which other work on the machine does not count")
 	patience := flag.Duration("patience", 5*time.Minute, "how long everything may take")
 	flag.Parse()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), *patience, fmt.Errorf("it took longer than %s", *patience))
@@ -58,7 +59,7 @@ func main() {
 	case "authors":
 		err = runAuthors(ctx, *work)
 	default:
-		err = run(ctx, *work, *profile)
+		err = run(ctx, *work, *profile, *quick)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "learner-ingest:", err)
@@ -66,7 +67,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, work, profile string) (err error) {
+func run(ctx context.Context, work, profile string, quick bool) (err error) {
 	if work == "" {
 		if work, err = os.MkdirTemp("", "learneringest"); err != nil {
 			return err
@@ -123,7 +124,7 @@ func run(ctx context.Context, work, profile string) (err error) {
 	if err := r.recover(ctx, folder, list); err != nil {
 		return err
 	}
-	return r.verdict()
+	return r.verdict(quick)
 }
 
 // prepare makes the groups, says what they are like and leaves them for the authors.
