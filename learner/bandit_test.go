@@ -299,7 +299,7 @@ func TestFlatGroupsChangeNoWeight(t *testing.T) {
 	if err := player.load(t.Context(), 0, n.base); err != nil {
 		t.Fatal(err)
 	}
-	var groups, flat []*bundle.Bundle
+	var groups, taught []*bundle.Bundle
 	for counter := range uint64(6) {
 		g, err := player.play(t.Context(), key(1).Peer(), counter)
 		if err != nil {
@@ -307,15 +307,16 @@ func TestFlatGroupsChangeNoWeight(t *testing.T) {
 		}
 		for i := range g.Rollouts {
 			g.Rollouts[i].Reward = float32(counter % 2)
-			if counter < 4 {
+			if counter%3 != 1 {
 				g.Rollouts[i].Reward = float32(i % 2)
 			}
 		}
-		if groups = append(groups, g); counter >= 4 {
-			flat = append(flat, g)
+		if groups = append(groups, g); counter%3 != 1 {
+			taught = append(taught, g)
 		}
 	}
-	run := func(groups []*bundle.Bundle) (*policy.Snapshot, Step) {
+	// run makes steps of a batch, or of more until as many groups teach.
+	run := func(groups []*bundle.Bundle, batch int, dynamic float64) (*policy.Snapshot, []Step) {
 		t.Helper()
 		dir := t.TempDir()
 		for _, g := range groups {
@@ -327,18 +328,26 @@ func TestFlatGroupsChangeNoWeight(t *testing.T) {
 		s := newSwarm()
 		c := banditConfig(t, n, s)
 		c.Key, c.Store, c.Publisher, c.Fetcher = nil, nil, nil, nil
+		c.Batch.Groups, c.Batch.Dynamic = batch, dynamic
 		trained, _, err := RunFolder(t.Context(), dir, c)
-		if err != nil || len(s.steps) != 1 {
-			t.Fatalf("%d steps, %v", len(s.steps), err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return trained, s.steps[0]
+		return trained, s.steps
 	}
-	trained, step := run(groups)
-	if step.Learned != 4 || step.Drops[ZeroVariance] != len(flat) || trained.Digest() == n.base.Digest() {
-		t.Errorf("%+v", step)
+	trained, steps := run(groups, 16, 1)
+	if len(steps) != 1 || steps[0].Learned != 4 || steps[0].Drops[ZeroVariance] != 2 || trained.Digest() == n.base.Digest() {
+		t.Errorf("%+v", steps)
 	}
-	if without, _ := run(groups[:4]); without.Digest() != trained.Digest() {
+	if without, _ := run(taught, 16, 1); without.Digest() != trained.Digest() {
 		t.Error("flat groups changed the weights")
+	}
+	trained, steps = run(groups, 2, 2)
+	if len(steps) != 2 || steps[0].Learned != 2 || steps[1].Learned != 2 || steps[0].Groups != 3 || steps[1].Groups != 3 {
+		t.Errorf("%+v", steps)
+	}
+	if without, _ := run(taught, 2, 1); without.Digest() != trained.Digest() {
+		t.Error("flat groups changed the weights of steps that go on behind them")
 	}
 }
 

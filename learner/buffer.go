@@ -13,6 +13,10 @@ import (
 type BatchRule struct {
 	// Groups is how many groups a step trains on.
 	Groups int
+	// Dynamic is the largest multiple of Groups that a step takes, at least 1: it goes on, oldest first, until Groups of
+	// those that it has teach something. At 1 it takes Groups, whatever they teach. Yu et al. 2025, arXiv 2503.14476,
+	// section 3.2.
+	Dynamic float64
 	// PeerShare is the largest part of a batch that one peer supplies while others could supply the rest, in (0, 1].
 	// It never forces a peer below an equal share.
 	PeerShare float64
@@ -21,13 +25,25 @@ type BatchRule struct {
 	Patience time.Duration
 }
 
+// Most is the largest number of groups that a step takes.
+func (r BatchRule) Most() int { return max(r.Groups, int(r.Dynamic*float64(r.Groups))) }
+
+// dynamic says whether it matters to a step what its groups teach.
+func (r BatchRule) dynamic() bool { return r.Most() > r.Groups }
+
 // Buffer holds the groups that wait to be trained on. It is a state machine without I/O, and not safe for concurrent
 // use.
 type Buffer struct {
 	rule    BatchRule
-	waiting []Record // by version, then order
+	waiting []held // by version, then order
 	// arrived is when the newest group came; full is when there were enough groups, zero while there are not.
 	arrived, full time.Time
+}
+
+// held is a group that waits.
+type held struct {
+	Record
+	teaches bool
 }
 
 // NewBuffer returns an empty buffer.
@@ -36,20 +52,37 @@ func NewBuffer(r BatchRule) *Buffer { return &Buffer{rule: r} }
 // Len is the number of groups that wait.
 func (b *Buffer) Len() int { return len(b.waiting) }
 
+// Teaching is how many of the groups that wait teach something.
+func (b *Buffer) Teaching() int {
+	n := 0
+	for _, h := range b.waiting {
+		if h.teaches {
+			n++
+		}
+	}
+	return n
+}
+
+// Enough says whether there are enough groups for a step, whoever supplied them.
+func (b *Buffer) Enough() bool {
+	return len(b.waiting) >= b.rule.Most() || b.Teaching() >= b.rule.Groups
+}
+
 func older(a, b Record) int {
 	return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.Order, b.Order))
 }
 
-// Add puts a group where its age belongs.
-func (b *Buffer) Add(r Record, now time.Time) {
-	i, _ := slices.BinarySearchFunc(b.waiting, r, older)
-	b.waiting = slices.Insert(b.waiting, i, r)
+// Add puts a group where its age belongs. teaches says whether there is something to learn from it; where BatchRule.Dynamic
+// is 1 that makes no difference.
+func (b *Buffer) Add(r Record, teaches bool, now time.Time) {
+	i, _ := slices.BinarySearchFunc(b.waiting, r, func(h held, r Record) int { return older(h.Record, r) })
+	b.waiting = slices.Insert(b.waiting, i, held{r, teaches})
 	b.arrived = now
 	b.mark(now)
 }
 
 func (b *Buffer) mark(now time.Time) {
-	if len(b.waiting) < b.rule.Groups {
+	if !b.Enough() {
 		b.full = time.Time{}
 	} else if b.full.IsZero() {
 		b.full = now
@@ -58,10 +91,13 @@ func (b *Buffer) mark(now time.Time) {
 
 // Expire removes and returns the groups that lag more than maxLag behind head.
 func (b *Buffer) Expire(head, maxLag uint64, now time.Time) []Record {
-	n, _ := slices.BinarySearchFunc(b.waiting, head-min(head, maxLag), func(r Record, oldest uint64) int {
-		return cmp.Compare(r.Version, oldest)
+	n, _ := slices.BinarySearchFunc(b.waiting, head-min(head, maxLag), func(h held, oldest uint64) int {
+		return cmp.Compare(h.Version, oldest)
 	})
-	expired := slices.Clone(b.waiting[:n])
+	expired := make([]Record, n)
+	for i := range expired {
+		expired[i] = b.waiting[i].Record
+	}
 	b.waiting = slices.Delete(b.waiting, 0, n)
 	b.mark(now)
 	return expired
@@ -73,8 +109,8 @@ func (b *Buffer) Take(now time.Time) (batch []Record, wait time.Duration) {
 	if len(b.waiting) == 0 {
 		return nil, 0
 	}
-	chosen := b.choose(b.limit())
-	if len(chosen) < b.rule.Groups {
+	chosen, enough := b.choose(b.limit(b.rule.Most()), b.limit(b.rule.Groups))
+	if !enough {
 		since := b.arrived
 		if !b.full.IsZero() {
 			since = b.full
@@ -82,49 +118,57 @@ func (b *Buffer) Take(now time.Time) (batch []Record, wait time.Duration) {
 		if wait = since.Add(b.rule.Patience).Sub(now); wait > 0 {
 			return nil, wait
 		}
-		chosen = b.choose(b.rule.Groups)
+		chosen, _ = b.choose(b.rule.Most(), b.rule.Groups)
 	}
-	taken := make(map[wire.CID]bool, len(chosen))
-	for _, r := range chosen {
-		taken[r.CID] = true
-	}
-	b.waiting = slices.DeleteFunc(b.waiting, func(r Record) bool { return taken[r.CID] })
-	b.full = time.Time{}
+	b.remove(chosen)
 	b.mark(now)
 	return chosen, 0
 }
 
-// Rest removes and returns the oldest groups, a batch at most, without waiting for anything.
+// Rest removes and returns the oldest groups, as many as a step takes, without waiting for anything.
 func (b *Buffer) Rest() []Record {
-	n := min(len(b.waiting), b.rule.Groups)
-	rest := slices.Clone(b.waiting[:n])
-	b.waiting = slices.Delete(b.waiting, 0, n)
-	b.full = time.Time{}
+	rest, _ := b.choose(b.rule.Most(), b.rule.Groups)
+	b.remove(rest)
 	return rest
 }
 
-// choose returns the oldest groups, at most perPeer of any peer and a batch in all.
-func (b *Buffer) choose(perPeer int) []Record {
-	var chosen []Record
-	from := make(map[wire.PeerID]int)
-	for _, r := range b.waiting {
-		if len(chosen) == b.rule.Groups {
-			break
-		}
-		if from[r.Peer] < perPeer {
-			from[r.Peer]++
-			chosen = append(chosen, r)
-		}
+func (b *Buffer) remove(chosen []Record) {
+	taken := make(map[wire.CID]bool, len(chosen))
+	for _, r := range chosen {
+		taken[r.CID] = true
 	}
-	return chosen
+	b.waiting = slices.DeleteFunc(b.waiting, func(h held) bool { return taken[h.CID] })
+	b.full = time.Time{}
 }
 
-// limit is how many groups of one peer a batch takes: its share, but at least an equal part.
-func (b *Buffer) limit() int {
-	peers := make(map[wire.PeerID]bool)
-	for _, r := range b.waiting {
-		peers[r.Peer] = true
+// choose returns the oldest groups that a step takes: of any peer at most perPeer, and of those that teach at most
+// teachPerPeer. enough says that the step needs no more.
+func (b *Buffer) choose(perPeer, teachPerPeer int) (chosen []Record, enough bool) {
+	from, teachFrom := make(map[wire.PeerID]int), make(map[wire.PeerID]int)
+	teaching := 0
+	for _, h := range b.waiting {
+		if from[h.Peer] == perPeer || teachFrom[h.Peer] == teachPerPeer {
+			continue
+		}
+		from[h.Peer]++
+		if h.teaches {
+			teachFrom[h.Peer]++
+			teaching++
+		}
+		chosen = append(chosen, h.Record)
+		if enough = len(chosen) == b.rule.Most() || teaching == b.rule.Groups; enough {
+			break
+		}
 	}
-	equal := (b.rule.Groups + len(peers) - 1) / len(peers)
-	return max(equal, int(math.Ceil(b.rule.PeerShare*float64(b.rule.Groups))))
+	return chosen, enough
+}
+
+// limit is how many of some groups one peer supplies: its share, but at least an equal part.
+func (b *Buffer) limit(groups int) int {
+	peers := make(map[wire.PeerID]bool)
+	for _, h := range b.waiting {
+		peers[h.Peer] = true
+	}
+	equal := (groups + len(peers) - 1) / len(peers)
+	return max(equal, int(math.Ceil(b.rule.PeerShare*float64(groups))))
 }

@@ -67,7 +67,7 @@ type Intake struct {
 	// Bytes bounds the fetched bundles in memory, to within one bundle; Decoders how many are decoded at a time.
 	Bytes    int
 	Decoders int
-	// Waiting is how many groups may wait to be trained on before no more are fetched; at least a batch.
+	// Waiting is how many groups may wait to be trained on before no more are fetched; at least what a step may take.
 	Waiting int
 	// PeerPending is how many bundles of one peer may be on their way or waiting.
 	PeerPending int
@@ -79,7 +79,7 @@ type Intake struct {
 func DefaultConfig() Config {
 	return Config{
 		Algorithm: DefaultAlgorithm(),
-		Batch:     BatchRule{Groups: 32, PeerShare: 0.5, Patience: 20 * time.Second},
+		Batch:     BatchRule{Groups: 32, Dynamic: 1, PeerShare: 0.5, Patience: 20 * time.Second},
 		Intake: Intake{
 			Queue:        4096,
 			Fetches:      32,
@@ -114,12 +114,14 @@ func (c *Config) check() error {
 	switch i := c.Intake; {
 	case c.Batch.Groups < 1 || c.Batch.PeerShare <= 0 || c.Batch.PeerShare > 1 || c.Batch.Patience <= 0:
 		return fmt.Errorf("batch %+v: groups and patience must be positive, the peer share in (0, 1]", c.Batch)
+	case !(c.Batch.Dynamic >= 1):
+		return fmt.Errorf("batch %+v: a step takes at least 1 times its groups", c.Batch)
 	case i.Queue < 1 || i.Fetches < 1 || i.Attempts < 1 || i.Bytes < 1 || i.Decoders < 1 || i.PeerPending < 1 || i.Sync < 1:
 		return fmt.Errorf("intake %+v: every bound must be positive", i)
 	case i.FetchTimeout <= 0 || i.Retry <= 0:
 		return fmt.Errorf("intake %+v: every duration must be positive", i)
-	case i.Waiting < c.Batch.Groups:
-		return fmt.Errorf("intake lets %d groups wait, but a batch has %d", i.Waiting, c.Batch.Groups)
+	case float64(i.Waiting)+1 <= c.Batch.Dynamic*float64(c.Batch.Groups):
+		return fmt.Errorf("intake lets %d groups wait, but a step may take %v times %d", i.Waiting, c.Batch.Dynamic, c.Batch.Groups)
 	case c.Pace.Ahead < 0 || c.Pace.Most < 1 || c.Pace.Most > wire.MaxGroupsPerVersion:
 		return fmt.Errorf("pace %+v: it must not be negative, and ask for 1 to %d groups", c.Pace, wire.MaxGroupsPerVersion)
 	}

@@ -22,6 +22,9 @@
 // not finite, or absurd, leaves the weights as they were and says so. Either way it ends in a release: the next version,
 // on which nodes draw new tasks.
 //
+// With BatchRule.Dynamic a step goes on past groups that teach nothing until enough do, and releases ask nodes for as many
+// more as that took lately (Yield, Pace).
+//
 // # What survives
 //
 // A version exists from the instant at which its Checkpoint is committed: the trainer's masters and optimiser, the signed
@@ -39,6 +42,6 @@
 //  3. Call Run once, and stop it by its context. After an error, open a new Learner on the store.
 //
 // RunFolder is a learner without a network: bundles from a folder in, a trained policy out. Decision code is pure or a
-// state machine without I/O (State, Rules, Board, Buffer, Schedule, Stop, Pace, Algorithm); Learner is the thin part
+// state machine without I/O (State, Rules, Board, Buffer, Schedule, Stop, Yield, Pace, Algorithm); Learner is the thin part
 // around it. The package imports wire and policy, never p2p, node or rollout.
 package learner

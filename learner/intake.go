@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lightswarm/lightswarm/learner/credit"
 	"github.com/lightswarm/lightswarm/wire"
 	"github.com/lightswarm/lightswarm/wire/bundle"
 )
@@ -16,6 +17,7 @@ type arrival struct {
 	announcement *wire.SignedAnnouncement
 	raw          []byte
 	evaluation   *bundle.Bundle // nil for training, whose groups are read back from the store when their turn comes
+	teaches      bool           // of training: there is something to learn from it
 }
 
 // Offer hands the learner an announcement whose signature was verified, from gossip or from another peer's head. It
@@ -151,14 +153,14 @@ func (l *Learner) fetch(ctx context.Context, j job, decoding chan struct{}, arri
 		return
 	}
 	b, v := l.examine(a, raw)
+	var arrived arrival
+	if v.Accepted() {
+		arrived = l.arrived(a, raw, b)
+	}
 	<-decoding
 	if !v.Accepted() {
 		l.refuse(a, v)
 		return
-	}
-	arrived := arrival{announcement: a, raw: raw}
-	if a.Purpose != wire.PurposeTrain {
-		arrived.evaluation = b
 	}
 	select {
 	case arrivals <- arrived:
@@ -190,6 +192,27 @@ func (l *Learner) examine(a *wire.SignedAnnouncement, raw []byte) (*bundle.Bundl
 		return nil, Verdict{Malformed, err.Error()}
 	}
 	return b, l.rules.Check(a, b)
+}
+
+// arrived describes a bundle that passed its checks.
+func (l *Learner) arrived(a *wire.SignedAnnouncement, raw []byte, b *bundle.Bundle) arrival {
+	if b.Purpose != wire.PurposeTrain {
+		return arrival{announcement: a, raw: raw, evaluation: b}
+	}
+	return arrival{announcement: a, raw: raw, teaches: l.teaches(b)}
+}
+
+// teaches says whether there is something to learn from a group, as plan will find it too. It says no where no step asks.
+func (l *Learner) teaches(b *bundle.Bundle) bool {
+	if !l.config.Batch.dynamic() {
+		return false
+	}
+	a := l.config.Algorithm
+	reason := a.useless(a.score(&l.rules, group{bundle: b}))
+	if _, learns := a.Credit.(credit.Learning); learns && reason == ZeroVariance {
+		return true // A critic is asked at the step, and hardly ever says the same of all calls.
+	}
+	return reason == ""
 }
 
 // refuse ends a job with a verdict against it.
@@ -319,7 +342,7 @@ func (l *Learner) settle(batch []arrival, accepted []Accepted) []Evaluation {
 		l.state.Settle(record)
 		l.reasons[Admitted]++
 		if a.evaluation == nil {
-			l.buffer.Add(record, now)
+			l.buffer.Add(record, a.teaches, now)
 			continue
 		}
 		if l.board.Add(a.evaluation) > 0 {

@@ -182,7 +182,7 @@ func TestOverflowIsBoundedAndCounted(t *testing.T) {
 			}
 		}
 		c := n.config(s)
-		c.Batch = BatchRule{Groups: 20, PeerShare: 1, Patience: time.Hour}
+		c.Batch = BatchRule{Groups: 20, Dynamic: 1, PeerShare: 1, Patience: time.Hour}
 		c.Intake.Queue, c.Intake.Fetches, c.Intake.Waiting, c.Intake.PeerPending = 30, 8, 20, 1000
 		l, stop := running(t, c)
 		defer stop()
@@ -217,7 +217,7 @@ func TestBackpressure(t *testing.T) {
 		var fetched atomic.Int64
 		s.fetch = func(context.Context, wire.CID) error { fetched.Add(1); return nil }
 		c := n.config(s)
-		c.Batch = BatchRule{Groups: 10, PeerShare: 1, Patience: time.Hour}
+		c.Batch = BatchRule{Groups: 10, Dynamic: 1, PeerShare: 1, Patience: time.Hour}
 		c.Intake.Waiting = 10
 		release := make(chan struct{})
 		c.Publisher = publisherFunc(func(ctx context.Context, r wire.SignedRelease, p *policy.Snapshot) error {
@@ -262,7 +262,7 @@ func TestExpiredGroupsMakeRoom(t *testing.T) {
 		}}
 		lag := uint64(0)
 		c.MaxLag = &lag
-		c.Batch = BatchRule{Groups: 10, PeerShare: 1, Patience: time.Hour}
+		c.Batch = BatchRule{Groups: 10, Dynamic: 1, PeerShare: 1, Patience: time.Hour}
 		c.Intake.Waiting = 10
 		l, stop := running(t, c)
 		defer stop()

@@ -44,6 +44,7 @@ type Learner struct {
 	snapshot *policy.Snapshot // the head's policy
 	memory   advantage.Memory // what its algorithm remembers, if it does
 	critic   credit.Memory    // and what its critic has learned
+	yield    Yield            // of the steps up to it
 	since    time.Time        // when the head was published
 	// file is the last one that a learner of a folder has read, and ahead are the bundles that it accepted after the
 	// checkpoint it continues from: their files come again, and are passed over.
@@ -134,7 +135,15 @@ func (l *Learner) recover(ctx context.Context, r Recovery) error {
 		switch {
 		case record.Consumed:
 		case record.Purpose == wire.PurposeTrain:
-			l.buffer.Add(record, now)
+			teaches := false
+			if l.config.Batch.dynamic() {
+				b, err := l.load(ctx, record)
+				if err != nil {
+					return err
+				}
+				teaches = l.teaches(b)
+			}
+			l.buffer.Add(record, teaches, now)
 		default:
 			b, err := l.load(ctx, record)
 			if err != nil {
@@ -173,6 +182,7 @@ func (l *Learner) recoverCheckpoint(c Checkpoint) (chain []Behaviour, err error)
 	}
 	l.head, l.saved, l.snapshot, l.memory, l.critic = release, c.Trainer, snapshot, p.memory, p.critic
 	l.order, l.reasons, l.board, l.file = p.nextOrder, p.reasons, p.board, p.file
+	l.yield = p.yield
 	l.totals = totals{groups: p.groupsTrained, tokens: p.tokensTrained}
 	return p.behaviours, nil
 }
@@ -214,6 +224,8 @@ type Status struct {
 	// Queued announcements wait for their fetch, Fetching bundles are on their way to the store, Waiting groups to be
 	// trained on.
 	Queued, Fetching, Waiting int
+	// Teaching is how many of the Waiting have something to learn from; 0 where BatchRule.Dynamic is 1 and no step asks.
+	Teaching int
 	// Training says that a step is under way, which makes the version after Head.
 	Training bool
 	// Due is when the next step begins even if no group comes; zero if it waits for one for ever.
@@ -248,6 +260,7 @@ func (l *Learner) Status() Status {
 		Queued:        l.queue.size,
 		Fetching:      l.fetching,
 		Waiting:       l.buffer.Len(),
+		Teaching:      l.buffer.Teaching(),
 		Training:      l.training,
 		Due:           l.due,
 		GroupsTrained: l.totals.groups,

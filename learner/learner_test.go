@@ -66,7 +66,7 @@ func TestGroupsExpire(t *testing.T) {
 		c := n.config(s)
 		lag := uint64(2)
 		c.MaxLag = &lag
-		c.Batch = BatchRule{Groups: 4, PeerShare: 0.5, Patience: 10 * time.Second}
+		c.Batch = BatchRule{Groups: 4, Dynamic: 1, PeerShare: 0.5, Patience: 10 * time.Second}
 		s.publish = func(r wire.SignedRelease) {
 			if r.Version == 1 {
 				time.Sleep(time.Second) // all the others are accepted meanwhile

@@ -89,6 +89,9 @@ type Step struct {
 	// Active how many nodes it counted.
 	Waiting, Active int
 	Quota           uint32
+	// Yield is the part of the groups of the latest steps, of older ones less, that taught something. Where a step may take
+	// more than its batch, Quota follows from it.
+	Yield float64
 	// GroupsTrained is how many groups the chain has learned from so far.
 	GroupsTrained uint64
 }

@@ -76,20 +76,20 @@ func (l *Learner) runFolder(ctx context.Context, dir string) error {
 		if len(l.ahead) > 0 {
 			continue // What is accepted already is not trained on before as many files are read as were then.
 		}
-		if err := l.stepOldest(ctx, l.config.Batch.Groups); err != nil {
+		if err := l.stepOldest(ctx, false); err != nil {
 			return err
 		}
 	}
-	return l.stepOldest(ctx, 1)
+	return l.stepOldest(ctx, true)
 }
 
-// stepOldest makes steps of the oldest groups as long as at least so many wait, until the chain is final.
-func (l *Learner) stepOldest(ctx context.Context, least int) error {
+// stepOldest makes steps of the oldest groups as long as enough wait, or, of the rest, any, until the chain is final.
+func (l *Learner) stepOldest(ctx context.Context, rest bool) error {
 	for !l.final() {
 		l.mu.Lock()
 		l.expire(l.config.Now())
 		var batch []Record
-		if l.buffer.Len() >= least {
+		if rest || l.buffer.Enough() {
 			batch = l.buffer.Rest()
 		}
 		l.mu.Unlock()
@@ -137,11 +137,7 @@ func (l *Learner) addFile(ctx context.Context, name string) error {
 		l.refuse(j.announcement, v)
 		return nil
 	}
-	arrived := arrival{announcement: j.announcement, raw: raw}
-	if b.Purpose != wire.PurposeTrain {
-		arrived.evaluation = examined
-	}
-	return l.accept(ctx, []arrival{arrived})
+	return l.accept(ctx, []arrival{l.arrived(j.announcement, raw, examined)})
 }
 
 func (l *Learner) count(r Reason) {

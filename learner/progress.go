@@ -27,6 +27,7 @@ type progress struct {
 	board         *Board
 	memory        advantage.Memory
 	critic        credit.Memory
+	yield         Yield
 	file          string // the last one that was read, of a learner of a folder
 }
 
@@ -39,6 +40,8 @@ func (p progress) encode() ([]byte, error) {
 		TokensTrained: p.tokensTrained,
 		Reasons:       make(map[string]uint64),
 		File:          p.file,
+		YieldGroups:   p.yield.groups,
+		YieldLearned:  p.yield.learned,
 	}
 	for reason, n := range p.reasons {
 		m.Reasons[string(reason)] = n
@@ -94,8 +97,12 @@ func decodeProgress(data []byte, r Rules) (progress, error) {
 		groupsTrained: m.GroupsTrained,
 		tokensTrained: m.TokensTrained,
 		file:          m.File,
+		yield:         Yield{groups: m.YieldGroups, learned: m.YieldLearned},
 		reasons:       make(map[Reason]uint64),
 		board:         NewBoard(r),
+	}
+	if err := p.yield.check(); err != nil {
+		return progress{}, fmt.Errorf("decoding progress: %w", err)
 	}
 	for reason, n := range m.Reasons {
 		p.reasons[Reason(reason)] = n

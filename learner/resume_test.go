@@ -12,8 +12,16 @@ import (
 )
 
 // Wherever a learner of a folder dies, and dies again, the next one on its store ends with the trainer's state and the
-// counters of one that never died. Among the files are some that it refuses at first and would not later.
+// counters of one that never died. Among the files are some that it refuses at first and would not later, and flat ones, that a
+// step may have to go on behind.
 func TestRunFolderContinues(t *testing.T) {
+	for dynamic, versions := range map[float64]uint64{1: 4, 3: 3} {
+		t.Run(fmt.Sprint("dynamic ", dynamic), func(t *testing.T) { continues(t, dynamic, versions) })
+	}
+}
+
+// continues compares lives of a learner whose whole life makes so many versions.
+func continues(t *testing.T, dynamic float64, versions uint64) {
 	n := plainNetwork(t)
 	dir := t.TempDir()
 	write := func(name string, raw []byte) {
@@ -27,7 +35,11 @@ func TestRunFolderContinues(t *testing.T) {
 		if counter%4 == 1 {
 			version = 2 // It does not exist yet, and has another digest once it does.
 		}
-		_, raw := encode(t, n.group(version, n.base.Digest(), peer, counter), peer)
+		g := n.group(version, n.base.Digest(), peer, counter)
+		if counter%3 == 0 {
+			g = groupOf(n, counter, 0, 1, 1, 1, 1).bundle
+		}
+		_, raw := encode(t, g, peer)
 		write(fmt.Sprintf("%02d", counter), raw)
 		if counter%5 == 0 {
 			write(fmt.Sprintf("%02d-again", counter), raw)
@@ -38,7 +50,7 @@ func TestRunFolderContinues(t *testing.T) {
 		memory, deaths := NewMemory(), 0
 		for life := int64(1); ; life++ {
 			c := n.config(newSwarm())
-			c.Key, c.Batch.Groups = nil, 3
+			c.Key, c.Batch.Groups, c.Batch.Dynamic = nil, 3, dynamic
 			at := int64(-1)
 			if first > 0 {
 				at = first + life - 1
@@ -61,8 +73,8 @@ func TestRunFolderContinues(t *testing.T) {
 		}
 	}
 	whole, _ := run(0)
-	if whole.Version != 4 {
-		t.Fatalf("the run ends at version %d, want 4", whole.Version)
+	if whole.Version != versions {
+		t.Fatalf("the run ends at version %d, want %d", whole.Version, versions)
 	}
 	for first := int64(1); first < 30; first++ {
 		again, deaths := run(first)

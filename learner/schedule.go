@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/lightswarm/lightswarm/wire"
@@ -64,6 +65,46 @@ func (s Stop) Reached(head uint64, evaluations []Evaluation) bool {
 		}
 	}
 	return held >= max(s.Hold, 1)
+}
+
+// Yield is which part of the groups taught something lately: what a step saw counts three quarters as much with each step
+// after it. The zero value knows of no step. Equal steps give equal bits on all machines.
+type Yield struct{ groups, learned float64 }
+
+// yieldKept is what counts of a step when one more was made.
+const yieldKept = 0.75
+
+// After is the yield once a step used up some groups and learned from so many of them.
+func (y Yield) After(groups, learned int) Yield {
+	if groups == 0 {
+		return y
+	}
+	return Yield{
+		groups:  float64(yieldKept*y.groups) + float64(groups),
+		learned: float64(yieldKept*y.learned) + float64(learned),
+	}
+}
+
+// Part is that part, 0 to 1; 1 if no step is known.
+func (y Yield) Part() float64 {
+	if y.groups == 0 {
+		return 1
+	}
+	return y.learned / y.groups
+}
+
+// check says what is wrong with a yield that was stored.
+func (y Yield) check() error {
+	if y.learned >= 0 && y.learned <= y.groups && !math.IsInf(y.groups, 0) {
+		return nil
+	}
+	return fmt.Errorf("a yield of %v in %v groups", y.learned, y.groups)
+}
+
+// Expect is how many groups a step takes if they teach as those before it did: Groups over the part that teaches, and no
+// more than Dynamic lets it.
+func (r BatchRule) Expect(y Yield) int {
+	return int(min(math.Ceil(float64(r.Groups)/y.Part()), float64(r.Most())))
 }
 
 // Pace says how many groups a release asks of each node.

@@ -101,3 +101,76 @@ func TestPaceQuota(t *testing.T) {
 		}
 	})
 }
+
+// A yield is between those of the steps that it is of, and soon that of steps which are alike.
+func TestYield(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var y Yield
+		low, high := 1.0, 0.0
+		if y.Part() != 1 {
+			t.Fatalf("%v of no groups teach", y.Part())
+		}
+		for range rapid.IntRange(1, 10).Draw(t, "steps") {
+			groups := rapid.IntRange(0, 50).Draw(t, "groups")
+			learned := rapid.IntRange(0, groups).Draw(t, "learned")
+			if groups > 0 {
+				low, high = min(low, float64(learned)/float64(groups)), max(high, float64(learned)/float64(groups))
+			}
+			before := y
+			if y = y.After(groups, learned); groups == 0 && y != before {
+				t.Fatal("a step without groups changes it")
+			}
+			if p := y.Part(); y.groups > 0 && (p < low-1e-12 || p > high+1e-12) || y.check() != nil {
+				t.Fatalf("%v teach, of steps from %v to %v; %v", p, low, high, y.check())
+			}
+			rule := BatchRule{Groups: rapid.IntRange(1, 40).Draw(t, "batch"), Dynamic: rapid.Float64Range(1, 8).Draw(t, "dynamic")}
+			if n := rule.Expect(y); n < rule.Groups || n > rule.Most() {
+				t.Fatalf("a step of %+v expects %d groups", rule, n)
+			}
+		}
+		for range 12 {
+			y = y.After(40, 10)
+		}
+		if p := y.Part(); math.Abs(p-0.25) > 0.05 {
+			t.Fatalf("%v teach after many steps of 0.25", p)
+		}
+	})
+	for _, y := range []Yield{{math.NaN(), 0}, {1, math.NaN()}, {1, 2}, {1, -1}, {math.Inf(1), 1}} {
+		if y.check() == nil {
+			t.Errorf("%+v passes", y)
+		}
+	}
+}
+
+// Where one group in so many teaches, nodes that deliver what they are asked for soon supply full batches, and not much more.
+func TestPaceFollowsTheYield(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		period := rapid.IntRange(1, 6).Draw(t, "one teaches in")
+		rule := BatchRule{Groups: rapid.IntRange(1, 32).Draw(t, "groups"), Dynamic: 6, PeerShare: 1}
+		active := rapid.IntRange(1, 8).Draw(t, "nodes")
+		pace, b, order := Pace{Ahead: 0.25, Most: 1024}, NewBuffer(rule), uint64(0)
+		var y Yield
+		for step := range 60 {
+			for range int(pace.Quota(rule.Expect(y), b.Len(), active)) * active {
+				b.Add(waiting(order, uint64(step), 1), order%uint64(period) == 0, start)
+				order++
+			}
+			learned, batch := 0, b.Rest()
+			for _, r := range batch {
+				if r.Order%uint64(period) == 0 {
+					learned++
+				}
+			}
+			y = y.After(len(batch), learned)
+			if step < 20 {
+				continue
+			}
+			if learned < rule.Groups {
+				t.Fatalf("step %d learns from %d groups of %d", step, learned, rule.Groups)
+			}
+			if most := int(math.Ceil(0.25*float64(rule.Groups*period))) + active + period; active < rule.Groups && b.Len() > most {
+				t.Fatalf("step %d leaves %d groups, expected at most %d", step, b.Len(), most)
+			}
+		}
+	})
+}

@@ -37,6 +37,7 @@ type version struct {
 	totals totals
 	memory advantage.Memory
 	critic credit.Memory
+	yield  Yield
 }
 
 // step trains on a batch, makes the result durable as the next version and publishes it. A version is made even when
@@ -72,12 +73,14 @@ func (l *Learner) step(ctx context.Context, batch []Record, final bool) error {
 	}
 
 	report.Final = final || l.config.Stop.Reached(report.Version, nil)
-	sum := l.pace(&report)
+	yield := l.yield.After(report.Groups, report.Learned)
+	report.Yield = yield.Part()
+	sum := l.pace(&report, yield)
 	release, err := l.release(snapshot, report.Quota, sum.groups, report.Final)
 	if err != nil {
 		return err
 	}
-	if err := l.commit(ctx, version{release, snapshot, groups, p.drops, sum, memory, critic}); err != nil {
+	if err := l.commit(ctx, version{release, snapshot, groups, p.drops, sum, memory, critic, yield}); err != nil {
 		return err
 	}
 	report.Trained = l.config.Now().Sub(started)
@@ -171,7 +174,7 @@ func (s *Step) describe(t tokenStats, norm float64, updates int) {
 }
 
 // pace decides how many groups the next release asks of each node, and adds up what the chain has learned from.
-func (l *Learner) pace(report *Step) totals {
+func (l *Learner) pace(report *Step, yield Yield) totals {
 	active := -1
 	if l.config.Active != nil {
 		active = l.config.Active()
@@ -183,7 +186,7 @@ func (l *Learner) pace(report *Step) totals {
 	}
 	report.Active, report.Waiting = active, l.buffer.Len()
 	coming := report.Waiting + l.fetching + l.queue.size
-	report.Quota = l.config.Pace.Quota(l.config.Batch.Groups, coming, active)
+	report.Quota = l.config.Pace.Quota(l.config.Batch.Expect(yield), coming, active)
 	if l.expired > 0 {
 		report.Drops[StaleAtUse] += l.expired
 	}
@@ -209,7 +212,7 @@ func (l *Learner) commit(ctx context.Context, v version) error {
 	if err := l.config.Store.Commit(ctx, c); err != nil {
 		return fmt.Errorf("storing version %d: %w", v.release.Version, err)
 	}
-	l.saved, l.snapshot, l.memory, l.critic = trainer, v.snapshot, v.memory, v.critic
+	l.saved, l.snapshot, l.memory, l.critic, l.yield = trainer, v.snapshot, v.memory, v.critic, v.yield
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -243,6 +246,7 @@ func (l *Learner) checkpoint(v version, trainer []byte) (c Checkpoint, used int,
 		board:         l.board,
 		memory:        v.memory,
 		critic:        v.critic,
+		yield:         v.yield,
 		file:          l.file,
 	}
 	for reason, n := range v.drops {

@@ -73,7 +73,9 @@ func (b *board) step(c *curves, s *Step) {
 	c.scalar("time/trained_seconds", s.TrainedSeconds)
 	c.scalar("groups/used", float64(s.Groups))
 	c.scalar("groups/learned", float64(s.Learned))
+	c.scalar("groups/yield", s.Yield)
 	c.scalar("groups/waiting", float64(s.Waiting))
+	c.scalar("groups/asked", float64(s.Active)*float64(s.Quota))
 	c.scalar("groups/peers", float64(s.Peers))
 	if s.Groups > 0 {
 		c.scalar("groups/most_share", float64(s.MostGroups)/float64(s.Groups))

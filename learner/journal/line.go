@@ -78,10 +78,11 @@ type Step struct {
 	Updates          int      `json:"updates"`
 	Skipped          string   `json:"skipped,omitempty"`
 
-	Waiting       int    `json:"waiting"`
-	Active        int    `json:"active"`
-	Quota         uint32 `json:"quota"`
-	GroupsTrained uint64 `json:"groups_trained"`
+	Waiting       int     `json:"waiting"`
+	Active        int     `json:"active"`
+	Quota         uint32  `json:"quota"`
+	Yield         float64 `json:"yield"`
+	GroupsTrained uint64  `json:"groups_trained"`
 }
 
 // Part is a learner.Part.
@@ -133,7 +134,7 @@ func stepOf(s *learner.Step) *Step {
 		KLBehaviour: learner.Figure(s.KL, trained), Entropy: learner.Figure(s.Entropy, trained),
 		GradientNorm: learner.Figure(s.GradientNorm, trained), LearningRate: learner.Figure(s.LearningRate, trained),
 		Updates: s.Updates, Skipped: s.Skipped,
-		Waiting: s.Waiting, Active: s.Active, Quota: s.Quota, GroupsTrained: s.GroupsTrained,
+		Waiting: s.Waiting, Active: s.Active, Quota: s.Quota, Yield: s.Yield, GroupsTrained: s.GroupsTrained,
 	}
 	if s.Most != "" {
 		l.MostPeer = s.Most.String()

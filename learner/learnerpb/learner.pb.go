@@ -237,7 +237,11 @@ type Progress struct {
 	// file is the name of the last file that a learner of a folder has read; empty on a network.
 	File string `protobuf:"bytes,9,opt,name=file,proto3" json:"file,omitempty"`
 	// critic is what a critic that learns knows; absent without one.
-	Critic        *Critic `protobuf:"bytes,10,opt,name=critic,proto3" json:"critic,omitempty"`
+	Critic *Critic `protobuf:"bytes,10,opt,name=critic,proto3" json:"critic,omitempty"`
+	// yield_groups and yield_learned are the groups that steps used up and those of them that taught something, where older
+	// steps count less.
+	YieldGroups   float64 `protobuf:"fixed64,11,opt,name=yield_groups,json=yieldGroups,proto3" json:"yield_groups,omitempty"`
+	YieldLearned  float64 `protobuf:"fixed64,12,opt,name=yield_learned,json=yieldLearned,proto3" json:"yield_learned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -340,6 +344,20 @@ func (x *Progress) GetCritic() *Critic {
 		return x.Critic
 	}
 	return nil
+}
+
+func (x *Progress) GetYieldGroups() float64 {
+	if x != nil {
+		return x.YieldGroups
+	}
+	return 0
+}
+
+func (x *Progress) GetYieldLearned() float64 {
+	if x != nil {
+		return x.YieldLearned
+	}
+	return 0
 }
 
 // Critic is what a value head is fitted to.
@@ -689,7 +707,7 @@ const file_learner_proto_learner_proto_rawDesc = "" +
 	"\atrainer\x18\x03 \x01(\fR\atrainer\x12\x1a\n" +
 	"\bprogress\x18\x04 \x01(\fR\bprogress\x12\x1a\n" +
 	"\bconsumed\x18\x05 \x03(\fR\bconsumed\x12\x16\n" +
-	"\x06oldest\x18\x06 \x01(\x04R\x06oldest\"\x89\x04\n" +
+	"\x06oldest\x18\x06 \x01(\x04R\x06oldest\"\xd1\x04\n" +
 	"\bProgress\x12\x14\n" +
 	"\x05major\x18\x01 \x01(\rR\x05major\x12\x1d\n" +
 	"\n" +
@@ -704,7 +722,9 @@ const file_learner_proto_learner_proto_rawDesc = "" +
 	"\x05roles\x18\b \x03(\v2\x1b.lightswarm.learner.v1.RoleR\x05roles\x12\x12\n" +
 	"\x04file\x18\t \x01(\tR\x04file\x125\n" +
 	"\x06critic\x18\n" +
-	" \x01(\v2\x1d.lightswarm.learner.v1.CriticR\x06critic\x1a:\n" +
+	" \x01(\v2\x1d.lightswarm.learner.v1.CriticR\x06critic\x12!\n" +
+	"\fyield_groups\x18\v \x01(\x01R\vyieldGroups\x12#\n" +
+	"\ryield_learned\x18\f \x01(\x01R\fyieldLearned\x1a:\n" +
 	"\fReasonsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"6\n" +

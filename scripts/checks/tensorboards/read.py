@@ -24,6 +24,7 @@ SCALARS = {
     "time/trained_seconds": "trained_seconds",
     "groups/used": "groups",
     "groups/learned": "learned",
+    "groups/yield": "yield",
     "groups/waiting": "waiting",
     "groups/peers": "peers",
 }
