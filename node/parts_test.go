@@ -198,7 +198,7 @@ func TestClaimsExpire(t *testing.T) {
 // The settings' defaults are those that the learner itself would choose.
 func TestDefaultsAgree(t *testing.T) {
 	settings, own := config.Default().Learner, learner.DefaultConfig()
-	if settings.Groups != own.Batch.Groups || settings.Patience != own.Batch.Patience ||
+	if settings.Groups != own.Batch.Groups || settings.Dynamic != own.Batch.Dynamic || settings.Patience != own.Batch.Patience ||
 		settings.LearningRate != own.Algorithm.Schedule.Peak || uint64(settings.EvaluateEvery) != own.EvaluateEvery ||
 		settings.FinalPatience != own.FinalPatience {
 		t.Errorf("settings: %+v, the learner's: %+v", settings, own)

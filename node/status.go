@@ -179,7 +179,9 @@ func (t *trainer) status() *api.LearnerStatus {
 		Queued:        s.Queued,
 		Fetching:      s.Fetching,
 		Waiting:       s.Waiting,
-		Batch:         t.batch,
+		Teaching:      s.Teaching,
+		Batch:         t.batch.Groups,
+		Most:          t.batch.Most(),
 		Training:      s.Training,
 		StepDue:       s.Due,
 		GroupsTrained: s.GroupsTrained,
@@ -250,7 +252,7 @@ func stepJSON(s *learner.Step) *api.StepEvent {
 		EffectiveSamples: learner.Figure(s.EffectiveSamples, trained), KL: learner.Figure(s.KL, trained),
 		Entropy: learner.Figure(s.Entropy, trained), GradientNorm: learner.Figure(s.GradientNorm, trained),
 		LearningRate: learner.Figure(s.LearningRate, trained), Skipped: s.Skipped,
-		Waiting: s.Waiting, Active: s.Active, Quota: s.Quota, GroupsTrained: s.GroupsTrained,
+		Waiting: s.Waiting, Active: s.Active, Quota: s.Quota, Yield: s.Yield, GroupsTrained: s.GroupsTrained,
 	}
 	for reason, count := range s.Drops {
 		shown.Drops[string(reason)] = count

@@ -20,7 +20,7 @@ import (
 // trainer is the node's learner role.
 type trainer struct {
 	learner   *learner.Learner
-	batch     int
+	batch     learner.BatchRule
 	cursors   *cursors
 	standings *standings
 	finished  atomic.Bool
@@ -48,7 +48,7 @@ func (n *Node) openTrainer(ctx context.Context) (*trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.batch, t.training = c.Batch.Groups, n.openTraining(c.MaxLag)
+	t.batch, t.training = c.Batch, n.openTraining(c.MaxLag)
 	t.learner, err = learner.Open(ctx, c)
 	return t, err
 }
@@ -79,8 +79,8 @@ func (n *Node) learnerConfig(base *policy.Snapshot, t *trainer) (learner.Config,
 			c.Manifests[e.Manifest] = m
 		}
 	}
-	c.Batch.Groups, c.Batch.Patience = settings.Groups, settings.Patience
-	c.Intake.Waiting = max(c.Intake.Waiting, 4*settings.Groups)
+	c.Batch.Groups, c.Batch.Dynamic, c.Batch.Patience = settings.Groups, settings.Dynamic, settings.Patience
+	c.Intake.Waiting = max(c.Intake.Waiting, 4*c.Batch.Most())
 	if settings.Waiting > 0 {
 		c.Intake.Waiting = settings.Waiting
 	}

@@ -153,7 +153,7 @@ func (c *Collector) forget(now time.Time) {
 func (c *Collector) step(at time.Time, s *api.StepEvent) {
 	step := report.TrainingStep{
 		Version: s.Version, Seconds: at.Sub(c.started).Seconds(),
-		Groups: s.Groups, ZeroVariance: s.Drops[string(learner.ZeroVariance)], Rollouts: s.Rollouts, Tokens: s.Tokens,
+		Groups: s.Groups, ZeroVariance: s.Drops[string(learner.ZeroVariance)], Learned: s.Learned, Asked: s.Active * int(s.Quota), Rollouts: s.Rollouts, Tokens: s.Tokens,
 		Reward: s.RewardMean, AdvantageStd: s.AdvantageStd, EffectiveSamples: s.EffectiveSamples,
 		ClipFraction: s.Clipped, Entropy: s.Entropy, KLBehaviour: s.KL, GradNorm: s.GradientNorm,
 		WaitedSeconds: s.WaitedSeconds, TrainedSeconds: s.TrainedSeconds,

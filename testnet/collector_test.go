@@ -96,7 +96,7 @@ func TestCollectorCountsRolloutsByFate(t *testing.T) {
 	s.verdict("b", "evaluate-sampled", 0, "duplicate")
 	reward := 0.4
 	s.say(api.Event{Step: &api.StepEvent{
-		Version: 1, Groups: 2, Learned: 1, Rollouts: 15, RewardMean: &reward, Lags: map[uint64]int{0: 1, 2: 1},
+		Version: 1, Groups: 2, Learned: 1, Active: 3, Quota: 5, Rollouts: 15, RewardMean: &reward, Lags: map[uint64]int{0: 1, 2: 1},
 		Drops: map[string]int{"zero_variance": 1, "stale_at_use": 2},
 	}})
 	s.say(api.Event{Step: &api.StepEvent{Version: 2}}) // ends the chain, with nothing to learn from
@@ -108,7 +108,7 @@ func TestCollectorCountsRolloutsByFate(t *testing.T) {
 		RolloutsAccepted: 16, RolloutsRefused: map[string]uint64{"stale": 8},
 		RolloutsDropped: map[string]uint64{"zero_variance": 8, "stale_at_use": 16}, RolloutsTrained: 15,
 		TrainingSteps: []report.TrainingStep{{
-			Version: 1, Seconds: 6, Groups: 2, ZeroVariance: 1, Rollouts: 15, Reward: &reward, Lag: []int{1, 0, 1}, AcceptedRollouts: 16,
+			Version: 1, Seconds: 6, Groups: 2, ZeroVariance: 1, Learned: 1, Asked: 15, Rollouts: 15, Reward: &reward, Lag: []int{1, 0, 1}, AcceptedRollouts: 16,
 		}, {
 			Version: 2, Seconds: 7, AcceptedRollouts: 16,
 		}},

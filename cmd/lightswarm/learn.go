@@ -26,7 +26,7 @@ var (
 		"rollout.agent.grace",
 	}
 	learnerSettings = []string{
-		"learner.steps", "learner.target", "learner.hold", "learner.groups", "learner.patience", "learner.learning_rate",
+		"learner.steps", "learner.target", "learner.hold", "learner.groups", "learner.dynamic", "learner.patience", "learner.learning_rate",
 		"learner.credit", "learner.advantage", "learner.level", "learner.agents", "learner.loss", "learner.normaliser",
 		"learner.evaluate_every", "learner.final_patience", "learner.workers", "learner.metrics",
 		"learner.queue", "learner.waiting", "learner.peer_pending", "learner.fetch_bytes",

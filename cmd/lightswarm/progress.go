@@ -41,7 +41,11 @@ func waitsFor(s *api.Status, now time.Time) string {
 		return fmt.Sprintf("waiting for rollouts; a step needs %d groups", l.Batch)
 	case l.StepDue.After(now):
 		// With groups enough, the step waits for those of other peers.
-		return fmt.Sprintf("%d groups of %d; the step begins in %.0f s at the latest", l.Waiting, l.Batch, l.StepDue.Sub(now).Seconds())
+		have := fmt.Sprintf("%d groups of %d", l.Waiting, l.Batch)
+		if l.Most > l.Batch {
+			have = fmt.Sprintf("%d groups, of which %d teach something, of %d", l.Waiting, l.Teaching, l.Batch)
+		}
+		return fmt.Sprintf("%s; the step begins in %.0f s at the latest", have, l.StepDue.Sub(now).Seconds())
 	}
 	return ""
 }

@@ -28,9 +28,13 @@ func TestLearnersSayWhatTheyWaitFor(t *testing.T) {
 		"no release": {nil, &api.LearnerStatus{Batch: 32}, ""},
 		"nothing":    {head, &api.LearnerStatus{Batch: 32}, "waiting for rollouts; a step needs 32 groups"},
 		"some":       {head, &api.LearnerStatus{Batch: 32, Waiting: 8, StepDue: now.Add(12 * time.Second)}, "8 groups of 32; the step begins in 12 s at the latest"},
-		"enough":     {head, &api.LearnerStatus{Batch: 32, Waiting: 40}, ""},
-		"training":   {head, &api.LearnerStatus{Batch: 32, Training: true}, "training the next version"},
-		"final":      {&api.Release{Version: 9, Final: true}, &api.LearnerStatus{}, "waiting for the evaluation of version 9, the final one"},
+		"flat": {
+			head, &api.LearnerStatus{Batch: 32, Most: 64, Waiting: 40, Teaching: 8, StepDue: now.Add(12 * time.Second)},
+			"40 groups, of which 8 teach something, of 32; the step begins in 12 s at the latest",
+		},
+		"enough":   {head, &api.LearnerStatus{Batch: 32, Waiting: 40}, ""},
+		"training": {head, &api.LearnerStatus{Batch: 32, Training: true}, "training the next version"},
+		"final":    {&api.Release{Version: 9, Final: true}, &api.LearnerStatus{}, "waiting for the evaluation of version 9, the final one"},
 		"finished": {&api.Release{Version: 9, Final: true}, &api.LearnerStatus{Finished: true},
 			"finished: version 9 is final, and served until this is stopped"},
 	} {

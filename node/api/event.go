@@ -137,6 +137,8 @@ type StepEvent struct {
 	Waiting int    `json:"waiting"`
 	Active  int    `json:"active"`
 	Quota   uint32 `json:"quota"`
+	// Yield is the part of the latest steps' groups that taught something.
+	Yield float64 `json:"yield"`
 	// GroupsTrained is how many groups the chain has learned from so far.
 	GroupsTrained uint64 `json:"groups_trained"`
 }

@@ -110,11 +110,14 @@ type LearnerStatus struct {
 	// Version is the newest that the learner made.
 	Version uint64 `json:"version"`
 	// Queued announcements wait for their fetch, Fetching bundles are on their way to the store, Waiting groups to be
-	// trained on; a step takes Batch of them.
+	// trained on. A step takes Batch of them, or, where Most is larger, goes on up to Most until Batch of them teach
+	// something; Teaching of those that wait do, and it is 0 where no step asks.
 	Queued   int `json:"queued"`
 	Fetching int `json:"fetching"`
 	Waiting  int `json:"waiting"`
+	Teaching int `json:"teaching"`
 	Batch    int `json:"batch"`
+	Most     int `json:"most"`
 	// Training says that a step is under way, which makes the next version.
 	Training bool `json:"training"`
 	// StepDue is when the next step begins with the groups that wait then, if none comes before; absent while none waits.

@@ -146,6 +146,9 @@ type Learner struct {
 	Hold   int
 	// Groups is how many groups one step trains on.
 	Groups int
+	// Dynamic is the largest multiple of Groups that a step takes until Groups of them teach something; 1 takes Groups,
+	// whatever they teach.
+	Dynamic float64
 	// Patience is how long a step waits for groups when none arrive, before it takes what there is.
 	Patience time.Duration
 	// LearningRate is AdamW's after the warm-up.
@@ -168,7 +171,7 @@ type Learner struct {
 	// Queue is how many announcements wait until their bundles are fetched; one more makes the oldest of the peer with
 	// the most go.
 	Queue int
-	// Waiting is how many groups wait to be trained on before no more are fetched; 0 means four steps' worth, and at
+	// Waiting is how many groups wait to be trained on before no more are fetched; 0 means four of the largest steps, and at
 	// least 256.
 	Waiting int
 	// PeerPending is how many bundles of one peer may be on their way or wait; further ones are refused.
@@ -201,6 +204,7 @@ func Default() Config {
 		Rollout: Rollout{Timeout: 5 * time.Minute, Agent: Agent{Grace: 2 * time.Second}, Environments: Environments{Kinds: []string{KindBuiltin, KindWasm}}},
 		Learner: Learner{
 			Groups:        32,
+			Dynamic:       1,
 			Patience:      20 * time.Second,
 			LearningRate:  3e-4,
 			Algorithm:     Algorithm{Credit: "to-go", Advantage: "rloo", Level: "trajectory", Loss: "dppo", Normaliser: "per-rollout"},

@@ -46,6 +46,7 @@ func (c *Config) fields() []field {
 		{"learner.target", "held-out success that ends training; 0 is none", floatValue(&c.Learner.Target)},
 		{"learner.hold", "evaluations in a row that must reach the target to end training", intValue(&c.Learner.Hold)},
 		{"learner.groups", "groups that one step trains on", intValue(&c.Learner.Groups)},
+		{"learner.dynamic", "go on taking groups until learner.groups of them teach something, up to this many times as many; 1 is off", floatValue(&c.Learner.Dynamic)},
 		{"learner.patience", "how long a step waits for groups when none arrive", durationValue(&c.Learner.Patience)},
 		{"learner.learning_rate", "AdamW's learning rate", floatValue(&c.Learner.LearningRate)},
 		{"learner.credit", "how a rollout's return is spread over its calls, such as \"turn-group weight=0.5\"; docs/configuration.md lists the ways", textValue(&c.Learner.Algorithm.Credit)},
@@ -59,7 +60,7 @@ func (c *Config) fields() []field {
 		{"learner.workers", "goroutines that train; 0 is one a processor", intValue(&c.Learner.Workers)},
 		{"learner.metrics", "folder for figures of each step: metrics.jsonl, and event files for TensorBoard; empty for none", textValue(&c.Learner.Metrics)},
 		{"learner.queue", "announcements that wait until their bundles are fetched", intValue(&c.Learner.Queue)},
-		{"learner.waiting", "groups that wait to be trained on before no more are fetched; 0 is four steps' worth, at least 256", intValue(&c.Learner.Waiting)},
+		{"learner.waiting", "groups that wait to be trained on before no more are fetched; 0 is four of the largest steps, at least 256", intValue(&c.Learner.Waiting)},
 		{"learner.peer_pending", "bundles of one peer on their way or waiting", intValue(&c.Learner.PeerPending)},
 		{"learner.fetch_bytes", "memory for bundles on their way", sizeValue(&c.Learner.FetchBytes)},
 

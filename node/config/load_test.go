@@ -178,6 +178,15 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"unknown normaliser": {
 			Sources{Environ: []string{"LIGHTSWARM_LEARNER_NORMALISER=per-call"}},
 			[]string{"learner.normaliser", "use per-rollout, per-token or per-constant"}},
+		"no multiple": {
+			Sources{Environ: []string{"LIGHTSWARM_LEARNER_DYNAMIC=0.5"}},
+			[]string{`learner.dynamic = "0.5"`, "use 1 for off, or up to 64"}},
+		"no number": {
+			Sources{File: write(t, "[learner]\ndynamic = nan\n")},
+			[]string{"learner.dynamic"}},
+		"a step that does not fit": {
+			Sources{Flags: parse(t, "--learner-groups", "64", "--learner-dynamic", "4", "--learner-waiting", "200")},
+			[]string{"learner.waiting", "as many as learner.groups times learner.dynamic"}},
 		"small store": {
 			Sources{Environ: []string{"LIGHTSWARM_STORE_MAX_BLOCK_BYTES=1MiB"}},
 			[]string{"at least 64MiB"}},

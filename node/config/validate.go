@@ -33,6 +33,7 @@ func (e *FieldError) Error() string {
 const (
 	maxParallel   = 4096
 	maxGroups     = 1 << 16
+	maxDynamic    = 64
 	maxHold       = 1 << 10
 	maxWaiting    = 1 << 20
 	minBlockBytes = 64 << 20
@@ -114,14 +115,15 @@ func (c *Config) problems() map[string]string {
 	check(c.Learner.Target >= 0 && c.Learner.Target <= 1, "learner.target", "use 0 for none, or a share of solved tasks up to 1")
 	check(c.Learner.Hold >= 1 && c.Learner.Hold <= maxHold, "learner.hold", fmt.Sprintf("use 1 to %d", maxHold))
 	check(c.Learner.Groups >= 1 && c.Learner.Groups <= maxGroups, "learner.groups", fmt.Sprintf("use 1 to %d", maxGroups))
+	check(c.Learner.Dynamic >= 1 && c.Learner.Dynamic <= maxDynamic, "learner.dynamic", fmt.Sprintf("use 1 for off, or up to %d", maxDynamic))
 	check(c.Learner.Patience > 0, "learner.patience", "use a positive duration such as 20s")
 	check(c.Learner.LearningRate > 0 && c.Learner.LearningRate < 1, "learner.learning_rate", "use a number between 0 and 1, such as 3e-4")
 	c.Learner.Algorithm.check(check)
 	check(c.Learner.EvaluateEvery >= 0, "learner.evaluate_every", "use 0 or a positive number of versions")
 	check(c.Learner.FinalPatience >= 0, "learner.final_patience", "use a duration such as 2m")
 	check(c.Learner.Queue >= 1 && c.Learner.Queue <= maxWaiting, "learner.queue", fmt.Sprintf("use 1 to %d", maxWaiting))
-	check(c.Learner.Waiting == 0 || c.Learner.Waiting >= c.Learner.Groups && c.Learner.Waiting <= maxWaiting,
-		"learner.waiting", fmt.Sprintf("use 0, or from as many as learner.groups up to %d", maxWaiting))
+	check(c.Learner.Waiting == 0 || float64(c.Learner.Waiting) >= c.Learner.Dynamic*float64(c.Learner.Groups) && c.Learner.Waiting <= maxWaiting,
+		"learner.waiting", fmt.Sprintf("use 0, or from as many as learner.groups times learner.dynamic up to %d", maxWaiting))
 	check(c.Learner.PeerPending >= 1 && c.Learner.PeerPending <= maxWaiting, "learner.peer_pending", fmt.Sprintf("use 1 to %d", maxWaiting))
 	check(c.Learner.FetchBytes >= minFetchBytes, "learner.fetch_bytes", "too small to fetch bundles side by side; use at least 4MiB")
 

@@ -124,7 +124,11 @@ type TrainingStep struct {
 	// Groups were consumed, of which ZeroVariance taught nothing because all their rollouts had the same reward.
 	Groups       int `json:"groups"`
 	ZeroVariance int `json:"zero_variance"`
-	Rollouts     int `json:"rollouts"`
+	// Learned of Groups taught something.
+	Learned int `json:"learned"`
+	// Asked is how many groups the step's release asked of all nodes together.
+	Asked    int `json:"asked"`
+	Rollouts int `json:"rollouts"`
 	// Tokens counts the positions of the training sequences, prompts included.
 	Tokens int `json:"tokens"`
 	// Reward is the mean reward of the consumed rollouts. This and the figures below are null if they were not measured or are
