@@ -85,6 +85,15 @@ const (
 	Untrained Reason = "untrained"
 )
 
+// Dropped says whether it is why an accepted group was not trained on.
+func (r Reason) Dropped() bool {
+	switch r {
+	case StaleAtUse, TooFewScored, ZeroVariance, Untrained:
+		return true
+	}
+	return false
+}
+
 // Verdict is the answer to one announcement.
 type Verdict struct {
 	Reason Reason

@@ -68,7 +68,10 @@ func (n *Node) learnerConfig(base *policy.Snapshot, t *trainer) (learner.Config,
 	if replace := n.options.Trainer; replace != nil {
 		model = replace(model)
 	}
-	c := learner.DefaultConfig()
+	c, err := LearnerConfig(settings)
+	if err != nil {
+		return learner.Config{}, err
+	}
 	c.Charter, c.Key, c.Base, c.Trainer, c.Store = n.charter, n.key, base, model, n.store.Learner()
 	c.Fetcher, c.Publisher = fetcher{n}, publisher{n}
 	c.Observer = observer{n, t}
@@ -79,17 +82,6 @@ func (n *Node) learnerConfig(base *policy.Snapshot, t *trainer) (learner.Config,
 			c.Manifests[e.Manifest] = m
 		}
 	}
-	c.Batch.Groups, c.Batch.Dynamic, c.Batch.Patience = settings.Groups, settings.Dynamic, settings.Patience
-	c.Intake.Waiting = max(c.Intake.Waiting, 4*c.Batch.Most())
-	if settings.Waiting > 0 {
-		c.Intake.Waiting = settings.Waiting
-	}
-	c.Intake.Queue, c.Intake.PeerPending, c.Intake.Bytes = settings.Queue, settings.PeerPending, int(settings.FetchBytes)
-	if c.Algorithm, err = algorithm(settings); err != nil {
-		return learner.Config{}, err
-	}
-	c.Stop.MaxVersion, c.Stop.Target, c.Stop.Hold = uint64(settings.Steps), settings.Target, settings.Hold
-	c.EvaluateEvery, c.FinalPatience = uint64(settings.EvaluateEvery), settings.FinalPatience
 	return c, nil
 }
 

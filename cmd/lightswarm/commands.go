@@ -133,6 +133,8 @@ func completeFlag(c *cobra.Command, name string) {
 		if c.Name() != "pretrain" { // others take folders and files too
 			directive = cobra.ShellCompDirectiveDefault
 		}
+	case "charter":
+		directive = cobra.ShellCompDirectiveDefault
 	case "data", "policy", "out", "dir", "agent-folder":
 		directive = cobra.ShellCompDirectiveFilterDirs
 	}

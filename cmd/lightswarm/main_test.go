@@ -66,6 +66,7 @@ func runScripts(t *testing.T, scripts, program string) {
 			"member":       memberCommand,
 			"package":      packageCommand,
 			"recordbundle": recordBundleCommand,
+			"recordgroups": recordGroupsCommand,
 			"waitfinished": waitFinishedCommand,
 			"waitfor":      waitForCommand,
 		},

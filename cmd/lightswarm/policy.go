@@ -32,7 +32,7 @@ type policyResult struct {
 
 func (p *program) policy() *cobra.Command {
 	c := &cobra.Command{Use: "policy", Short: "Look at policies and make them"}
-	c.AddCommand(p.policyShow(), p.policySave(), p.pretrain())
+	c.AddCommand(p.policyShow(), p.policySave(), p.pretrain(), p.train())
 	return c
 }
 

@@ -95,7 +95,16 @@ holds a rollout's calls as far as each prompt repeats the calls before it.
 	kinds(&b, loss.Kinds)
 	kinds(&b, loss.Additions)
 	kinds(&b, loss.Normalisers)
-	b.WriteString(`# The data folder
+	b.WriteString(`# Training on a folder
+
+` + "`lightswarm policy train FOLDER --charter FILE --out FOLDER`" + ` does the learner's part alone, on the files ` + "`*.bundle`" + ` of a folder in the
+order of their names: the same checks and steps, and so the same policy, to the bit, on every machine. It has those of the settings
+above that mean something without a network, as flags and variables: steps, groups, dynamic, learning_rate, the algorithm, workers
+and metrics. ` + "`--data`" + ` keeps the state, from which the same command goes on after a kill. The charter and the bundles of a network
+are blocks, which its nodes give out: ` + "`GET /v1/blocks/CID`" + ` of the [local API](api.md), with the network's id for the charter and
+the ids that ` + "`lightswarm ledger --json`" + ` lists. ` + "`lightswarm policy train --help`" + ` explains the rest.
+
+# The data folder
 
 | name | what it is |
 |---|---|
