@@ -65,7 +65,7 @@ func (a Algorithm) check() error {
 	switch {
 	case a.Credit == nil || a.Advantage == nil || a.Loss == nil || a.Normaliser == nil:
 		return fmt.Errorf("algorithm: credit, advantage, loss and normaliser must be set")
-	case a.Level != row.Trajectory && a.Level != row.Transition:
+	case a.Level < row.Trajectory || a.Level > row.Concatenated:
 		return fmt.Errorf("algorithm: level %d is none", int(a.Level))
 	case a.Minibatches < 1:
 		return fmt.Errorf("algorithm: %d minibatches, at least 1", a.Minibatches)

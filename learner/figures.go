@@ -76,6 +76,7 @@ func (s *Step) show(rules *Rules, groups []group, p plan) {
 
 	var calls, sum, squares float64
 	for _, m := range p.minibatches {
+		s.CutTokens += m.cut
 		for _, c := range m.completions {
 			s.TrainedLengths.Add(c.tokens)
 			calls++

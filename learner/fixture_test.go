@@ -211,6 +211,14 @@ func (f *fakeTrainer) Accumulate(rows []row.Row, loss func(int, []float32, []flo
 	return nil
 }
 
+func (f *fakeTrainer) LogProbs(rows []row.Row) ([][]float32, error) {
+	logProbs := make([][]float32, len(rows))
+	for i, r := range rows {
+		logProbs[i] = r.LogProbs
+	}
+	return logProbs, nil
+}
+
 func (f *fakeTrainer) Step(learningRate float64, _ Optimiser) (float64, error) {
 	norm := 1.0
 	if f.norm != nil {

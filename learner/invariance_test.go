@@ -27,7 +27,7 @@ func drawAlgorithm(t *rapid.T, credits []string) Algorithm {
 		t.Fatal(err)
 	}
 	a.Credit, a.Advantage = c.Part, e.Part
-	a.Level = rapid.SampledFrom([]row.Level{row.Trajectory, row.Transition}).Draw(t, "level")
+	a.Level = rapid.SampledFrom([]row.Level{row.Trajectory, row.Transition, row.Concatenated}).Draw(t, "level")
 	a.Minibatches = rapid.IntRange(1, 3).Draw(t, "minibatches")
 	return a
 }

@@ -58,6 +58,9 @@ type Step struct {
 	// Rows is how many sequences were run, Tokens how many tokens they have, TrainedTokens how many of those were
 	// sampled by the policy and trained on.
 	Rows, Tokens, TrainedTokens int
+	// CutTokens is how many tokens would have been trained on, but that level Concatenated had no room for them in the
+	// model's context. TrainedLengths and AdvantageStd count their completions all the same.
+	CutTokens int
 	// Loss is the sum of weighted token losses, averaged over minibatches.
 	Loss float64
 	// Clipped is the share of trained tokens whose gradient a bound changed.

@@ -25,6 +25,8 @@ type minibatch struct {
 	lengths []int
 	// completions are those that are trained on.
 	completions []completion
+	// cut is how many of their tokens no row has room for.
+	cut int
 }
 
 // completion is one call's, trained on with an advantage.
@@ -223,7 +225,7 @@ func (s scored) extra(rollout, call int) float64 {
 // add lays out the rollouts of a group.
 func (m *minibatch) add(rules *Rules, level row.Level, s scored, baseline func(agent string) advantage.Baseline) {
 	for i, r := range s.rollouts {
-		calls := make([]row.Call, len(r.Calls))
+		calls, sampled := make([]row.Call, len(r.Calls)), 0
 		for j, c := range r.Calls {
 			calls[j] = row.Call{
 				Prompt:     c.Prompt,
@@ -235,14 +237,16 @@ func (m *minibatch) add(rules *Rules, level row.Level, s scored, baseline func(a
 				Room:       rules.room(s.group.bundle, &r.Calls[j]),
 			}
 			if calls[j].Train {
+				sampled += len(c.Completion)
 				m.completions = append(m.completions, completion{len(c.Completion), calls[j].Advantage})
 			}
 		}
 		length := 0
-		for _, merged := range level.Rows(calls) {
-			m.rows = append(m.rows, trainRow{Row: merged, rollout: len(m.lengths), lag: s.group.lag})
-			length += len(merged.Positions)
+		for _, laidOut := range level.Rows(calls, rules.Context) {
+			m.rows = append(m.rows, trainRow{Row: laidOut, rollout: len(m.lengths), lag: s.group.lag})
+			length += len(laidOut.Positions)
 		}
+		m.cut += sampled - length
 		if length > 0 {
 			m.lengths = append(m.lengths, length)
 		}

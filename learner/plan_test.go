@@ -161,7 +161,7 @@ func TestPlanOfEveryKind(t *testing.T) {
 	rules := planRules(t, n)
 	for _, c := range credit.Kinds.Names() {
 		for _, e := range advantage.Kinds.Names() {
-			for _, level := range []row.Level{row.Trajectory, row.Transition} {
+			for _, level := range []row.Level{row.Trajectory, row.Transition, row.Concatenated} {
 				a := testAlgorithm()
 				a.Minibatches, a.Level = 1, level
 				assigner, err := credit.Kinds.New(c, nil)

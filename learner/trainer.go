@@ -22,6 +22,8 @@ type Trainer interface {
 	// gradient, zero at first, with its derivatives by the log-probs. For tokens of the row's Grammars all of this is of
 	// the distribution over what the grammar allows.
 	Accumulate(rows []row.Row, loss func(i int, logProbs, entropies, gradient []float32)) error
+	// LogProbs returns the log-probs that Accumulate would hand to loss, by row, and changes nothing.
+	LogProbs(rows []row.Row) ([][]float32, error)
 	// Step updates the weights with the accumulated gradient, clears that, and returns its norm before clipping. When
 	// the norm is not finite the weights stay as they are.
 	Step(learningRate float64, o Optimiser) (gradientNorm float64, err error)
@@ -71,15 +73,34 @@ func (e Embedded) Hidden(rows []row.Row) ([][][]float32, error) {
 
 // Accumulate implements Trainer.
 func (e Embedded) Accumulate(rows []row.Row, loss func(i int, logProbs, entropies, gradient []float32)) error {
+	batch, err := e.batch(rows)
+	if err != nil {
+		return err
+	}
+	return e.trainer.Accumulate(batch, loss)
+}
+
+// LogProbs implements Trainer.
+func (e Embedded) LogProbs(rows []row.Row) ([][]float32, error) {
+	batch, err := e.batch(rows)
+	if err != nil {
+		return nil, err
+	}
+	o, err := e.trainer.Forward(batch)
+	return o.LogProbs, err
+}
+
+// batch describes rows to the engine.
+func (e Embedded) batch(rows []row.Row) ([]transformer.Sequence, error) {
 	batch := make([]transformer.Sequence, len(rows))
 	for i, r := range rows {
 		sets, err := allowed(e.grammars, &r)
 		if err != nil {
-			return fmt.Errorf("row %d: %w", i, err)
+			return nil, fmt.Errorf("row %d: %w", i, err)
 		}
 		batch[i] = transformer.Sequence{Tokens: r.Tokens, Train: r.Positions, Allowed: sets}
 	}
-	return e.trainer.Accumulate(batch, loss)
+	return batch, nil
 }
 
 // Step implements Trainer.

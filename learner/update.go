@@ -35,7 +35,7 @@ func (s *tokenStats) add(o tokenStats) {
 }
 
 // tokenLoss fills gradient with the derivatives of a row's weighted loss. unchanged says that the weights are still
-// those of the release that tokens of lag 0 were sampled from.
+// those of the release that tokens of lag 0 were sampled from; of altered rows that says nothing about the sampler.
 func tokenLoss(f loss.Function, r *trainRow, logProbs, entropies, gradient []float32, unchanged bool) tokenStats {
 	s := tokenStats{rows: 1, tokens: len(r.Tokens), trained: len(r.Positions)}
 	tokens := make([]loss.Token, len(r.Positions))
@@ -52,7 +52,7 @@ func tokenLoss(f loss.Function, r *trainRow, logProbs, entropies, gradient []flo
 		s.ratioMax = max(s.ratioMax, ratio)
 		s.kl += float64(recorded) - float64(logProbs[i])
 		s.entropy += float64(entropies[i])
-		if unchanged && r.lag == 0 {
+		if unchanged && r.lag == 0 && !r.Altered {
 			s.onPolicyTokens++
 			s.onPolicyError = max(s.onPolicyError, math.Abs(ratio-1))
 		}
@@ -72,6 +72,9 @@ func widened(values []float32) []float64 {
 // update trains on the minibatches in turn. It returns what the tokens showed, the largest gradient norm, how many
 // updates were made, and why the whole must be undone, if so. An error leaves the trainer in no defined state.
 func (a Algorithm) update(t Trainer, minibatches []minibatch, rate float64) (stats tokenStats, norm float64, updates int, undo string, err error) {
+	if err := rescore(t, minibatches, a.TokenBudget); err != nil {
+		return stats, norm, updates, "", err
+	}
 	for _, m := range minibatches {
 		if len(m.rows) == 0 {
 			continue

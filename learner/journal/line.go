@@ -64,6 +64,7 @@ type Step struct {
 	Rows             int      `json:"rows"`
 	Tokens           int      `json:"tokens"`
 	TrainedTokens    int      `json:"trained_tokens"`
+	CutTokens        int      `json:"cut_tokens"`
 	Loss             *float64 `json:"loss"`
 	Clipped          *float64 `json:"clipped"`
 	RatioMean        *float64 `json:"ratio_mean"`
@@ -126,7 +127,7 @@ func stepOf(s *learner.Step) *Step {
 		Lags:         s.Lags, Drops: make(map[string]int, len(s.Drops)),
 		SampledLengths: s.SampledLengths, TrainedLengths: s.TrainedLengths,
 		CriticExplained: learner.Figure(s.CriticExplained, true),
-		Rows:            s.Rows, Tokens: s.Tokens, TrainedTokens: s.TrainedTokens,
+		Rows:            s.Rows, Tokens: s.Tokens, TrainedTokens: s.TrainedTokens, CutTokens: s.CutTokens,
 		Loss: learner.Figure(s.Loss, trained), Clipped: learner.Figure(s.Clipped, trained),
 		RatioMean: learner.Figure(s.RatioMean, trained), RatioMax: learner.Figure(s.RatioMax, trained),
 		EffectiveSamples: learner.Figure(s.EffectiveSamples, trained),

@@ -36,6 +36,9 @@ type Row struct {
 	Advantages []float64
 	// Grammars are the completions among them that were sampled within one, in order.
 	Grammars []Grammar
+	// Altered says that some trained tokens have other tokens before them than when they were sampled, so that LogProbs
+	// are not those of this sequence. Only level Concatenated makes such rows.
+	Altered bool
 }
 
 // Grammar is what a completion was sampled within: Tokens of the trained tokens from From on, which is an index into
@@ -63,14 +66,14 @@ func Merge(calls []Call) []Row {
 			rows = append(rows, Row{})
 			best = len(rows) - 1
 		}
-		rows[best].extend(c)
+		rows[best].extend(c, len(rows[best].Tokens))
 	}
 	return slices.DeleteFunc(rows, func(r Row) bool { return len(r.Positions) == 0 })
 }
 
-// extend appends what of c the row does not hold yet.
-func (r *Row) extend(c Call) {
-	r.Tokens = append(r.Tokens, c.Prompt[len(r.Tokens):]...)
+// extend appends a call, of whose prompt the row holds the first tokens.
+func (r *Row) extend(c Call, held int) {
+	r.Tokens = append(r.Tokens, c.Prompt[held:]...)
 	start := len(r.Tokens)
 	r.Tokens = append(r.Tokens, c.Completion...)
 	if !c.Train {

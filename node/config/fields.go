@@ -51,7 +51,7 @@ func (c *Config) fields() []field {
 		{"learner.learning_rate", "AdamW's learning rate", floatValue(&c.Learner.LearningRate)},
 		{"learner.credit", "how a rollout's return is spread over its calls, such as \"turn-group weight=0.5\"; docs/configuration.md lists the ways", textValue(&c.Learner.Algorithm.Credit)},
 		{"learner.advantage", "what rollouts are compared with: rloo, dr-grpo, grpo, reinforce-pp, reinforce-pp-baseline or \"rae decay=0.95\"", textValue(&c.Learner.Algorithm.Advantage)},
-		{"learner.level", "what a row of training data holds: trajectory, calls that continue one another, or transition, one call", textValue(&c.Learner.Algorithm.Level)},
+		{"learner.level", "what a row of training data holds: trajectory, calls that continue one another; transition, one call; or concatenated, a rollout", textValue(&c.Learner.Algorithm.Level)},
 		{"learner.agents", "agents to train, of those that an environment trains, by names such as writer or check*; empty is all", listValue(&c.Learner.Algorithm.Agents)},
 		{"learner.loss", "loss, which bounds what a token may do, such as \"ppo high=0.3 + veto\"; docs/configuration.md lists them", textValue(&c.Learner.Algorithm.Loss)},
 		{"learner.normaliser", "how much each token counts: per-rollout, per-token or \"per-constant tokens=512\"", textValue(&c.Learner.Algorithm.Normaliser)},
@@ -79,7 +79,7 @@ func environmentName(key string) string {
 
 // choices are the values of settings that have only a few.
 var choices = map[string][]string{
-	"learner.level": {"trajectory", "transition"},
+	"learner.level": {"trajectory", "transition", "concatenated"},
 	"log.level":     {"debug", "info", "warn", "error"},
 	"log.format":    {"text", "json", "auto"},
 }

@@ -171,7 +171,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			[]string{`learner.advantage = "rae decay=1"`, "advantage rae: decay = 1: use 0 to 0.9999"}},
 		"unknown level": {
 			Sources{Environ: []string{"LIGHTSWARM_LEARNER_LEVEL=rollout"}},
-			[]string{"learner.level", "use trajectory or transition"}},
+			[]string{"learner.level", "use trajectory, transition or concatenated"}},
 		"broken agents": {
 			Sources{File: write(t, "[learner]\nagents = ['writer', '[a']\n")},
 			[]string{"learner.agents", "such as writer or check*"}},

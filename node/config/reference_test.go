@@ -89,6 +89,15 @@ learner/credit, learner/advantage and learner/loss have formulas and sources. w 
 policy that is trained and the one that sampled the token; a row is the trained tokens of one sequence, which at level trajectory
 holds a rollout's calls as far as each prompt repeats the calls before it.
 
+Levels trajectory and transition train the same tokens in the contexts in which they were sampled. Level concatenated is what the
+paper argues against, to compare with: one row a rollout, in which each trained call adds what its prompt has that an earlier
+call's prompt and completion do not, or the whole prompt where it continues none, and its completion; all else is masked. Where
+every prompt continues the call before, that is trajectory, to the bit. Elsewhere tokens have another context than when they were
+sampled, and what the policy said of them does not hold for the row. Its ratios are then to the weights before the step, which a
+further forward pass computes: they bound what one step changes, but neither tell how old groups are nor correct for that. A
+rollout's last calls are left out where the model's context has no room for them; ` + "`cut_tokens`" + ` in
+[metrics.md](metrics.md#metricsjsonl) counts what that loses.
+
 `)
 	kinds(&b, credit.Kinds)
 	kinds(&b, advantage.Kinds)
