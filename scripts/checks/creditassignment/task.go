@@ -1,15 +1,6 @@
 package main
 
-import (
-	"context"
-	"errors"
-	"sync"
-
-	"github.com/lightswarm/lightswarm/policy"
-	"github.com/lightswarm/lightswarm/wire"
-	"github.com/lightswarm/lightswarm/wire/bundle"
-	"github.com/lightswarm/lightswarm/wire/draw"
-)
+import "github.com/lightswarm/lightswarm/scripts/checks/chains"
 
 // A rollout is one call of each role, in this order. Its task has a topic and a deciding role: when that role answers with
 // the topic's arm the rollout succeeds, and what the others answer changes nothing. Over the tasks each role decides as
@@ -49,58 +40,19 @@ const (
 
 func (g giving) String() string { return [...]string{"the rollout", "the call"}[g] }
 
-// player plays the task with the newest release of a learner.
-type player struct {
-	charter *wire.SignedCharter
-	stop    []int32
-	giving  giving
-}
-
-// group plays the group of a draw; won says which rollouts succeeded.
-func (p player) group(ctx context.Context, s policy.Session, version uint64, peer wire.PeerID, counter uint64) (b *bundle.Bundle, won []bool, err error) {
-	rules := &p.charter.Rollout
-	task := draw.Train(p.charter.ID, &p.charter.Charter, version, peer, counter)
-	b = &bundle.Bundle{
-		Network: p.charter.ID, Purpose: wire.PurposeTrain, Environment: task.Environment, Split: task.Split,
-		PolicyVersion: version, PolicyDigest: s.Policy(), Peer: peer, Counter: counter,
-		Sampling: rules.Sampling, MaxCompletionTokens: rules.MaxCompletionTokens, Engine: bundle.EngineExact,
-		Rollouts: make([]bundle.Rollout, rules.GroupSize),
-	}
-	won, errs := make([]bool, len(b.Rollouts)), make([]error, len(b.Rollouts))
-	var running sync.WaitGroup
-	for i := range b.Rollouts {
-		running.Go(func() {
-			key := func(call int) policy.SampleKey {
-				return draw.TrainKey(b.Network, version, peer, counter, uint32(i), uint32(call))
-			}
-			b.Rollouts[i], won[i], errs[i] = p.rollout(ctx, s, task.Index, key)
-			b.Rollouts[i].Member = uint32(i)
-		})
-	}
-	running.Wait()
-	return b, won, errors.Join(errs...)
-}
-
-// rollout plays one.
-func (p player) rollout(ctx context.Context, s policy.Session, task uint64, key func(call int) policy.SampleKey) (r bundle.Rollout, won bool, err error) {
-	topic, decides := int(task%topics), int(task/topics)%len(roles)
-	r = bundle.Rollout{Task: task, Outcome: bundle.OutcomeScored}
+// play plays a rollout.
+func (g giving) play(e *chains.Episode) (won bool, err error) {
+	topic, decides := int(e.Task%topics), int(e.Task/topics)%len(roles)
 	state := open
 	for i, role := range roles {
-		prompt := []int32{firstRole + int32(i), firstTopic + int32(topic), firstState + int32(state)}
-		c, err := s.Generate(ctx, policy.Request{
-			Prompt: prompt, MaxTokens: 1, Stop: p.stop, Sampling: policy.Sampling{Temperature: 1}, Key: key(i),
-		})
+		answer, err := e.Ask(role, []int32{firstRole + int32(i), firstTopic + int32(topic), firstState + int32(state)})
 		if err != nil {
-			return r, false, err
+			return false, err
 		}
-		r.Calls = append(r.Calls, bundle.Call{
-			Agent: role, Prompt: prompt, Completion: c.Tokens, LogProbs: c.LogProbs, Finish: uint8(c.Finish),
-		})
 		if i != decides {
 			continue
 		}
-		state, won = badly, int(c.Tokens[0])%arms == topic%arms
+		state, won = badly, int(answer)%arms == topic%arms
 		if won {
 			state = well
 		}
@@ -109,11 +61,11 @@ func (p player) rollout(ctx context.Context, s policy.Session, task uint64, key 
 	if won {
 		reward = 1
 	}
-	switch p.giving {
+	switch g {
 	case atEnd:
-		r.Reward = reward
+		e.Reward = reward
 	case atCall:
-		r.Calls[decides].Reward = &reward
+		e.Calls[decides].Reward = &reward
 	}
-	return r, won, nil
+	return won, nil
 }
