@@ -75,7 +75,7 @@ var layers = map[string]string{
 	"experiment":                    "durable strictoml learner/named testnet/report",
 	"cmd/...":                       "durable experiment wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/...",
 	"examples/...":                  "",
-	"scripts/...":                   "wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/... scripts/checks/peers scripts/checks/pinned | virtualtime",
+	"scripts/...":                   "experiment wire wire/... policy policy/... rollout rollout/... learner learner/... p2p p2p/... node node/... testnet testnet/... scripts/checks/chains scripts/checks/peers scripts/checks/pinned | virtualtime",
 }
 
 // modules lists the outside modules that only some packages may import, so that each stays behind one seam.
