@@ -16,7 +16,8 @@ import (
 
 // testnetSettings are the settings of nodes that a testnet lets the user change.
 var testnetSettings = append([]string{
-	"rollout.in_flight", "rollout.timeout", "rollout.environments.openenv", "learner.groups", "learner.dynamic", "learner.learning_rate",
+	"rollout.in_flight", "rollout.timeout", "rollout.environments.openenv",
+	"learner.groups", "learner.dynamic", "learner.patience", "learner.learning_rate",
 	"learner.credit", "learner.advantage", "learner.level", "learner.agents", "learner.loss", "learner.normaliser", "learner.evaluate_every",
 }, agentSettings...)
 

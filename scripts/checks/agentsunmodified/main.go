@@ -57,7 +57,7 @@ var programs = []program{
 	{
 		textToSQL, "langgraph_agent.py", "LangGraph, three roles", "Chat Completions",
 		append([]string{"langgraph.graph", "langchain_openai", "langchain_core.tracers.stdout", "sqlite3"}, openaiChat...),
-		[]string{"--env", textToSQL, "--policy", filepath.Join(textToSQL, "policy")}, twoRoles,
+		[]string{"--env", textToSQL, "--policy", filepath.Join(textToSQL, "policy"), "--learner-agents", "writer,rewriter"}, twoRoles,
 	},
 	{
 		retrievalQA, "agent.py", "OpenAI Agents SDK, searching", "Responses", openaiAgents,
@@ -89,9 +89,6 @@ const (
 	patience = 10 * time.Minute
 	// stepPatience is how long a step waits for groups when none arrive: that long, so that a slow agent gets full steps too.
 	stepPatience = time.Minute
-	// finalPatience is how long the last version's evaluation may go without a result: rollouts of a learner that has ended
-	// its training are played to their end before.
-	finalPatience = 2 * time.Minute
 )
 
 func main() {
@@ -247,7 +244,7 @@ func train(ctx context.Context, p program, binary string, command []string, fold
 	arguments := []string{
 		"testnet", "--agent", quote(command), "--agent-folder", folder, "--processes",
 		"--nodes", strconv.Itoa(nodes), "--group-size", strconv.Itoa(groupSize), "--evaluation-tasks", strconv.Itoa(tasks), "--learner-evaluate-every", "0",
-		"--learner-groups", strconv.Itoa(groups), "--learner-learning-rate", p.rate, "--steps", strconv.Itoa(p.steps), "--target", "0",
+		"--learner-groups", strconv.Itoa(groups), "--learner-learning-rate", p.rate, "--learner-patience", stepPatience.String(), "--steps", strconv.Itoa(p.steps), "--target", "0",
 		"--timeout", patience.String(), "--plain", "--dir", run,
 	}
 	arguments = append(arguments, p.network...)
@@ -255,7 +252,6 @@ func train(ctx context.Context, p program, binary string, command []string, fold
 		arguments = append(arguments, "--agent-preload", strings.Join(p.preload, ","))
 	}
 	c := exec.CommandContext(ctx, binary, arguments...) //nolint:gosec // the program was just built here
-	c.Env = append(os.Environ(), "LIGHTSWARM_LEARNER_PATIENCE="+stepPatience.String(), "LIGHTSWARM_LEARNER_FINAL_PATIENCE="+finalPatience.String())
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 30 * time.Second
