@@ -3,8 +3,6 @@ package experiment_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -102,21 +100,4 @@ func axis(flag string) string {
 		values[i] = fmt.Sprint(i)
 	}
 	return fmt.Sprintf("[[vary]]\nflag = %q\nvalues = [%s]\n", flag, strings.Join(values, ", "))
-}
-
-// The examples are declarations.
-func TestExamples(t *testing.T) {
-	files, err := filepath.Glob("../examples/experiments/*.toml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no examples: %v", err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := experiment.Parse(file, text, flags); err != nil {
-			t.Error(err)
-		}
-	}
 }
