@@ -8,19 +8,27 @@ import (
 	"github.com/lightswarm/lightswarm/experiment"
 )
 
-// The examples are declarations of what testnets have flags for.
-func TestExampleExperiments(t *testing.T) {
-	files, err := filepath.Glob("../../examples/experiments/*.toml")
+// Every run that the project's own declarations ask for could begin.
+func TestDeclaredExperiments(t *testing.T) {
+	t.Chdir("../..")
+	files, err := filepath.Glob("examples/experiments/*.toml")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no examples: %v", err)
+		t.Fatalf("declarations %q, %v", files, err)
 	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := experiment.Parse(file, text, runFlags()); err != nil {
-			t.Error(err)
-		}
+	for _, file := range append(files, "scripts/checks/threetasks/quick.toml") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := experiment.Parse(file, text, runFlags())
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs := &testnetRuns{name: d.Name, environments: map[string]environmentArgument{}}
+			if err := experiment.Check(t.Context(), d, experiment.Folder(t.TempDir()), runs); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -113,6 +113,7 @@ func check(ctx context.Context, chosen []task, dir string, record bool) error {
 	}
 	var all []*experiment.Results
 	var rows []row
+	var wrong []error
 	for _, t := range chosen {
 		folder := filepath.Join(dir, t.name)
 		failed := train(ctx, binary, t, folder)
@@ -123,6 +124,7 @@ func check(ctx context.Context, chosen []task, dir string, record bool) error {
 		if err != nil {
 			return errors.Join(failed, err)
 		}
+		wrong = append(wrong, failed) // What can be read may be of an earlier time.
 		all, rows = append(all, results), append(rows, found...)
 	}
 	fmt.Print(table(rows))
@@ -132,9 +134,9 @@ func check(ctx context.Context, chosen []task, dir string, record bool) error {
 		}
 	}
 	if !holds(chosen, rows) {
-		return errors.New("not all that is judged holds")
+		wrong = append(wrong, errors.New("not all that is judged holds"))
 	}
-	return nil
+	return errors.Join(wrong...)
 }
 
 // train does the runs of a task that are not done. Runs that fail make an error, and are in the results.
