@@ -23,6 +23,8 @@ const (
 	// solved with a chance of 0.97, one evaluation in sixty shows less than 0.95.
 	holdAtLeast = 10
 	keptAfter   = 3
+	// holdQuickly is holdAtLeast of the quick run.
+	holdQuickly = 4
 )
 
 // result is the last line of `lightswarm testnet --json`.
@@ -60,9 +62,9 @@ type measured struct {
 }
 
 func main() {
-	seeds, within := os.Args[1:], secondsAtMost
+	seeds, within, hold := os.Args[1:], secondsAtMost, holdAtLeast
 	if len(seeds) > 0 && seeds[0] == "--quick" {
-		seeds, within = seeds[1:], math.Inf(1)
+		seeds, within, hold = seeds[1:], math.Inf(1), holdQuickly
 	}
 	if len(seeds) == 0 {
 		seeds = []string{"1", "2", "3", "4"}
@@ -75,10 +77,10 @@ func main() {
 			fmt.Fprintf(os.Stderr, "seed %q is not a number\n", seed)
 			os.Exit(2)
 		}
-		r, m, err := run(seed)
+		r, m, err := run(seed, hold)
 		verdict := "ok"
 		if err == nil {
-			err = judge(r, m, within)
+			err = judge(r, m, within, hold)
 		}
 		if err != nil {
 			failed, verdict = true, err.Error()
@@ -97,10 +99,10 @@ func main() {
 }
 
 // run starts one network and reads its last line and its report.
-func run(seed string) (result, measured, error) {
+func run(seed string, hold int) (result, measured, error) {
 	var r result
 	var m measured
-	cmd := exec.Command("go", "run", "./cmd/lightswarm", "testnet", "--seed", seed, "--hold", strconv.Itoa(holdAtLeast), "--json") //nolint:gosec // the seed was parsed
+	cmd := exec.Command("go", "run", "./cmd/lightswarm", "testnet", "--seed", seed, "--hold", strconv.Itoa(hold), "--json") //nolint:gosec // the seed was parsed
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -120,8 +122,8 @@ func run(seed string) (result, measured, error) {
 	return r, m, json.Unmarshal(data, &m)
 }
 
-// judge says what does not hold, success within some seconds included.
-func judge(r result, m measured, within float64) error {
+// judge says what does not hold, success within some seconds and for hold evaluations included.
+func judge(r result, m measured, within float64, hold int) error {
 	learners, rollout := 0, 0
 	for _, p := range m.Peers {
 		switch p.Role {
@@ -142,8 +144,8 @@ func judge(r result, m measured, within float64) error {
 		return fmt.Errorf("ends at %.3f, below %.2f", r.HeldOutEnd, endAtLeast)
 	case m.Target < endAtLeast || m.SecondsToTarget == nil || *m.SecondsToTarget >= within:
 		return fmt.Errorf("success did not stay at %.2f from before second %.0f on", endAtLeast, within)
-	case m.End != "target" || m.Kept == nil || m.Kept.Evaluations < holdAtLeast:
-		return fmt.Errorf("the run ended by %s before %d evaluations in a row reached %.2f", m.End, holdAtLeast, endAtLeast)
+	case m.End != "target" || m.Kept == nil || m.Kept.Evaluations < hold:
+		return fmt.Errorf("the run ended by %s before %d evaluations in a row reached %.2f", m.End, hold, endAtLeast)
 	case r.RolloutsAccepted == 0 || r.Steps == 0:
 		return fmt.Errorf("nothing was trained")
 	}
