@@ -31,6 +31,12 @@ const (
 // openaiChat is what OpenAI's library imports with the first call by Chat Completions, and what that imports.
 var openaiChat = []string{"openai.resources.chat.completions.completions", "httpcore2"}
 
+// langChain is what LangChain imports, with the first call too.
+var langChain = []string{
+	"langchain.agents", "langchain_openai", "langchain_core.messages.block_translators.langchain_v0",
+	"langchain_core.tracers.context", "langchain_core.tracers.stdout",
+}
+
 // openaiAgents is what the Agents SDK imports, with the first call too.
 var openaiAgents = []string{"agents", "openai.resources.responses.responses", "httpcore2", "anyio._backends._asyncio"}
 
@@ -48,7 +54,7 @@ var programs = []program{
 	{calculator, "plain_python.py", "none (Python)", "Chat Completions", []string{"json", "urllib.request"}, nil, oneRole},
 	{calculator, "from_scratch.wasm", "none (Go, WebAssembly)", "Chat Completions", nil, nil, oneRole},
 	{calculator, "openai_sdk.py", "openai (Python)", "Chat Completions", openaiChat, nil, oneRole},
-	{calculator, "langchain_agent.py", "LangChain and LangGraph", "Chat Completions", append([]string{"langchain.agents", "langchain_openai"}, openaiChat...), nil, oneRole},
+	{calculator, "langchain_agent.py", "LangChain and LangGraph", "Chat Completions", append(langChain, openaiChat...), nil, oneRole},
 	{calculator, "openai_agents.py", "OpenAI Agents SDK", "Responses", openaiAgents, nil, oneRole},
 	{calculator, "autogen_agent.py", "AutoGen", "Chat Completions", append([]string{"autogen_agentchat.agents", "autogen_ext.models.openai", "anyio._backends._asyncio"}, openaiChat...), nil, oneRole},
 	{calculator, "openai_sdk.mjs", "openai (JavaScript)", "Chat Completions", []string{"openai"}, nil, oneRole},
@@ -132,7 +138,7 @@ func check(ctx context.Context, chosen []program, python, javascript string) err
 		return err
 	}
 	defer os.RemoveAll(work)
-	binary, err := filepath.Abs(".cache/bin/lightswarm")
+	binary, err := filepath.Abs(".cache/bin/agentsunmodified/lightswarm")
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func run(work string, quick bool) error {
 		defer os.RemoveAll(temporary)
 		work = temporary
 	}
-	binary, err := filepath.Abs(".cache/bin/lightswarm")
+	binary, err := filepath.Abs(".cache/bin/survivekill/lightswarm")
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func runQuick(ctx context.Context) error {
 
 // check does what is left of the experiments, prints what it finds, and fails unless all that is judged holds.
 func check(ctx context.Context, chosen []task, dir string, record bool) error {
-	binary, err := filepath.Abs(".cache/bin/lightswarm")
+	binary, err := filepath.Abs(".cache/bin/threetasks/lightswarm")
 	if err != nil {
 		return err
 	}
