@@ -89,7 +89,7 @@
 //	                        of search
 //	Linux, Python, Preload  nothing, unless it does not stop to fork for 10 seconds, runs as another user, or the
 //	                        program kills or stops its guard: a process between interpreter and agent whose children
-//	                        all of its descendants become
+//	                        all of its descendants become, and which is for one agent after the other
 //	elsewhere               a process that has left the group; also with Preload in a Python without ctypes
 //
 // What the import of a module starts in a session of its own is left when its Python has ended.

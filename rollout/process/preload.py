@@ -3,14 +3,17 @@
     python preload.py MODULE,MODULE... SCRIPT ARGUMENT...
 
 Descriptor 3 is a socket. When the modules are imported, "ready" and the number of threads go over it. Then each message
-on it is one byte and four descriptors: the agent's standard input, output and error, and a socket for this one agent.
-From that one come a length of four bytes, big endian, and so many bytes: the working folder and the environment,
-separated by zero bytes. Back go the process ids of the agent and of its guard on a line and, after the agent's end, its
-exit status in Python's form (negative for a signal) on another. A "t" on it asks the agent to end; a "k", or the end of
-the socket, kills it.
+on it is one byte and a descriptor, the socket of a guard, which is forked. A guard forks agents, one after the other.
 
-For each agent two processes are forked: a guard, and from it the agent, in a process group of its own. On Linux what
-an agent leaves behind becomes the guard's child, wherever it moved to, and is killed.
+For each agent come over its guard's socket one byte and three descriptors, its standard input, output and error; then a
+length of four bytes, big endian, and so many bytes: the working folder and the environment, separated by zero bytes. Back
+go the process ids of the agent and of its guard on a line and, after the agent's end, its exit status in Python's form
+(negative for a signal) on another. A "t" asks the agent to end, a "k" kills it. At the end of the socket the guard kills
+its agent and ends.
+
+An agent has a process group of its own. On Linux what it leaves behind becomes the guard's child, wherever it moved to,
+and is killed: a guard that cannot do so ends with its agent. That a guard lasts spares a copy of the interpreter for each
+agent.
 """
 
 import atexit
@@ -59,15 +62,9 @@ def threads():
 
 
 def serve(control):
-    """Forks a guard for each message. Returns, in an agent, what is to be run in it; else never."""
+    """Forks a guard for each message. Returns in an agent only."""
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 1, 4)
-        if not message:
-            os._exit(0)
-        if len(descriptors) != 4:
-            for d in descriptors:
-                os.close(d)
-            continue
+        descriptors = handed(control, 1)
         sys.stdout.flush()
         sys.stderr.flush()
         try:
@@ -76,17 +73,27 @@ def serve(control):
             forked = -1  # the socket ends without a word
         if forked == 0:
             control.close()
-            guard(descriptors)
+            guard(socket.socket(fileno=descriptors[0]))
             return
+        os.close(descriptors[0])
+
+
+def handed(link, n):
+    """The descriptors of the next message that has n of them. Others, such as what was told to an agent that had just ended,
+    are passed over."""
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(link, 1, n)
+        if not message:
+            os._exit(0)
+        if len(descriptors) == n:
+            return descriptors
         for d in descriptors:
             os.close(d)
 
 
-def guard(descriptors):
-    """Starts an agent and ends with it. Returns in the agent."""
-    talk = socket.socket(fileno=descriptors[3])
+def guard(talk):
+    """Starts one agent after the other. Returns in an agent only."""
     try:
-        folder, *environ = receive(talk).split(b"\0")
         os.setsid()
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         woken, wake = os.pipe()
@@ -94,32 +101,40 @@ def guard(descriptors):
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until the agent does what it says
-        pid = os.fork()
-    except BaseException:
-        os._exit(1)
-    if pid == 0:
-        signal.set_wakeup_fd(-1)
-        for d in (woken, wake):
-            os.close(d)
-        talk.close()
-        become(descriptors[:3], folder, environ)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        return
-    try:
-        try:
-            os.setpgid(pid, pid)
-        except OSError:
-            pass  # it has done so itself, or has ended
-        for d in descriptors[:3]:
-            os.close(d)
         null = os.open(os.devnull, os.O_RDWR)
         for d in (0, 1, 2):
             os.dup2(null, d)  # the interpreter's own are not to be held open
-        talk.sendall(b"%d %d\n" % (pid, os.getpid()))
-        status = watch(pid, talk, woken)
-        kill_children(woken)
-        talk.sendall(b"%d\n" % status)
-    finally:
+        os.close(null)
+        while True:
+            stdio = handed(talk, 3)
+            folder, *environ = receive(talk).split(b"\0")
+            pid = os.fork()
+            if pid == 0:
+                break
+            oversee(pid, stdio, talk, woken)
+    except BaseException:
+        os._exit(1)
+    signal.set_wakeup_fd(-1)
+    for d in (woken, wake):
+        os.close(d)
+    talk.close()
+    become(stdio, folder, environ)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def oversee(pid, stdio, talk, woken):
+    """Stays with an agent to its end, and ends with it if something of it is left."""
+    try:
+        os.setpgid(pid, pid)
+    except OSError:
+        pass  # it has done so itself, or has ended
+    for d in stdio:
+        os.close(d)
+    talk.sendall(b"%d %d\n" % (pid, os.getpid()))
+    status = watch(pid, talk, woken)
+    clean = kill_children(woken)
+    talk.sendall(b"%d\n" % status)
+    if not clean:
         os._exit(0)
 
 
@@ -186,15 +201,15 @@ def kill_agent(pid):
 
 
 def kill_children(woken):
-    """Kills what became this process's children, and what then becomes its children, and so on. What cannot be killed
-    does not hold it up for long."""
+    """Kills what became this process's children, and what then becomes its children, and so on, and says whether none is
+    left. What cannot be killed does not hold it up for long."""
     until = time.monotonic() + KILLING
     while time.monotonic() < until:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         except ChildProcessError:
-            return
+            return True
         for pid in children():
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -202,6 +217,7 @@ def kill_children(woken):
                 pass
         if select.select([woken], [], [], 0.1)[0]:
             os.read(woken, 512)
+    return False
 
 
 def children():
@@ -282,11 +298,21 @@ def rehearse():
     import encodings.idna  # of the first connection
 
     instrumented = any("instrumentation" in name or name == "agentops" for name in sys.modules)  # and would tell of it
-    if "openai" in sys.modules and not instrumented:
-        try:
-            rehearse_openai(sys.modules["openai"])
-        except Exception:
-            pass
+    for library, rehearsal in (("openai", rehearse_openai), ("agents", rehearse_agents)):
+        if library in sys.modules and not instrumented:
+            try:
+                rehearsal(sys.modules[library])
+            except Exception:
+                pass
+
+
+def rehearse_agents(agents):
+    """Describes a function as a tool, as OpenAI's Agents SDK does."""
+
+    def f(a: str) -> str:
+        """d"""
+
+    agents.function_tool(f)
 
 
 def rehearse_openai(openai):
@@ -302,12 +328,14 @@ def rehearse_openai(openai):
         {"index": 0, "finish_reason": "tool_calls", "message": message, "logprobs": None}]}
     called = {"type": "function_call", "id": "fc", "call_id": "call", "name": "f", "arguments": arguments, "status": "completed"}
     said = {"type": "message", "id": "msg", "role": "assistant", "status": "completed", "content": [
-        {"type": "output_text", "text": "t", "annotations": []}]}
-    response = {"id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "m", "output": [called, said],
-                "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "usage": usage}
-    transport = http.MockTransport(lambda q: http.Response(200, json=response if q.url.path.endswith("/responses") else chat))
+        {"type": "output_text", "text": "t", "annotations": [], "logprobs": []}]}
     schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     function = {"name": "f", "description": "d", "parameters": schema}
+    # What the gateway answers has a value in each of these fields, and a type is read when its first value comes.
+    response = {"id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "m", "output": [called, said],
+                "parallel_tool_calls": True, "tool_choice": "auto", "tools": [{"type": "function", "strict": True, **function}],
+                "metadata": {}, "text": {"format": {"type": "text"}}, "truncation": "disabled", "usage": usage}
+    transport = http.MockTransport(lambda q: http.Response(200, json=response if q.url.path.endswith("/responses") else chat))
     asked = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
     answered = [*asked, {**message, "content": "t"}, {"role": "tool", "tool_call_id": "call", "content": "t"}]
     for_chat = {"model": "m", "messages": answered, "tools": [{"type": "function", "function": function}]}
@@ -323,11 +351,15 @@ def rehearse_openai(openai):
             client = getattr(client, part)
         return client.create
 
+    def spell_out(answer):  # each type makes what writes it out when it is first written out
+        for part in [answer, *getattr(answer, "output", ()), *(c.message for c in getattr(answer, "choices", ()))]:
+            part.model_dump()
+
     client = {"api_key": "k", "base_url": "http://127.0.0.1/v1", "max_retries": 0}
     direct = {"transport": transport, "trust_env": False}  # whatever proxies there are
     with openai.OpenAI(**client, http_client=openai.DefaultHttpxClient(**direct)) as c:
         for name, call in apis:
-            create(c, name)(**call)
+            spell_out(create(c, name)(**call))
     if "anyio._backends._asyncio" not in sys.modules:  # what asynchronous clients need was not preloaded
         return
     import asyncio
@@ -335,7 +367,7 @@ def rehearse_openai(openai):
     async def asynchronously():
         async with openai.AsyncOpenAI(**client, http_client=openai.DefaultAsyncHttpxClient(**direct)) as c:
             for name, call in apis:
-                await create(c, name)(**call)
+                spell_out(await create(c, name)(**call))
 
     asyncio.run(asynchronously())
 

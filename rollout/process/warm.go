@@ -88,6 +88,7 @@ func (w *warm) interpreter() *interpreter {
 	w.current = i
 	w.serving.Go(func() {
 		defer close(i.gone)
+		defer i.dismiss()
 		i.serve(w, pause)
 	})
 	return i
@@ -136,15 +137,12 @@ func (w *warm) start(ctx context.Context, r *room, environ []string) (child, err
 	if err != nil {
 		return nil, err
 	}
-	talk, theirs, err := socketPair()
+	talk, err := i.guard(r.ends[0], r.ends[1], r.ends[2])
+	if errors.Is(err, errUnborn) {
+		w.discard(i) // if it is there at all it does not listen
+	}
 	if err != nil {
 		return nil, err
-	}
-	defer theirs.Close()
-	if err := i.pass(r.ends[0], r.ends[1], r.ends[2], theirs); err != nil {
-		talk.Close()
-		w.discard(i) // if it is there at all it does not listen
-		return nil, fmt.Errorf("%w: %w", errUnborn, err)
 	}
 	return newFork(w, i, talk, append([]string{r.work}, environ...)), nil
 }
@@ -157,6 +155,10 @@ type interpreter struct {
 
 	program *program      // after ready, without err
 	control *net.UnixConn // after ready, without err
+
+	mu        sync.Mutex
+	guards    []*net.UnixConn // guarded by mu; to those that have nothing to do
+	dismissed bool            // guarded by mu; guards are not kept any more
 }
 
 func (i *interpreter) over() bool {

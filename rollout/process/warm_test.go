@@ -73,9 +73,12 @@ func TestCertificatesAreTheSame(t *testing.T) {
 
 func TestTheInterpreterIsStartedAgain(t *testing.T) {
 	f := newFixture(t, modes["warm"])
+	w := f.start.(*warm)
 	seen := map[string]bool{}
 	for range 3 {
+		i := w.interpreter()
 		said := f.mustPlay(t, "murder interpreter") // and goes on
+		<-i.gone
 		if seen[said] {
 			t.Error("an interpreter was killed twice: ", said)
 		}
@@ -86,6 +89,37 @@ func TestTheInterpreterIsStartedAgain(t *testing.T) {
 	}
 	if !strings.Contains(f.log.String(), "started again") {
 		t.Error("the log is silent about it")
+	}
+}
+
+// A guard is for one agent after the other, and only for agents that left nothing.
+func TestAGuardIsKept(t *testing.T) {
+	f := newFixture(t, modes["warm"])
+	first := f.mustPlay(t, "guard")
+	if second := f.mustPlay(t, "guard"); second != first {
+		t.Errorf("the second agent has guard %s, want %s", second, first)
+	}
+	if _, err := f.play(t, "murder guard"); err == nil {
+		t.Error("an agent outlived its guard")
+	}
+	if other := f.mustPlay(t, "guard"); other == first {
+		t.Error("a guard came back from death")
+	}
+	if i := f.start.(*warm).interpreter(); len(i.guards) != 1 {
+		t.Errorf("%d guards have nothing to do, want 1", len(i.guards))
+	}
+}
+
+// What is told to an agent that has just ended is not for the next.
+func TestLateWordsToAGuard(t *testing.T) {
+	f := newFixture(t, modes["warm"])
+	first := f.mustPlay(t, "guard")
+	i := f.start.(*warm).interpreter()
+	if _, err := i.guards[0].Write([]byte("tk")); err != nil {
+		t.Fatal(err)
+	}
+	if second := f.mustPlay(t, "guard"); second != first {
+		t.Errorf("the second agent has guard %s, want %s", second, first)
 	}
 }
 

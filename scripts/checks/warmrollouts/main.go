@@ -28,7 +28,7 @@ const (
 )
 
 // inFlight is how many rollouts run at once, cold and warm.
-const inFlight = 4
+const inFlight = 8
 
 // examples is where the programs are, and its README says what they preload.
 const examples = "examples/calculator"
