@@ -13,6 +13,8 @@
 //   - Not-a-number: the result of every arithmetic floating-point instruction that is not a number becomes the one
 //     canonical not-a-number, since processors differ in which they give.
 //
+// It also joins data segments that lie close to one another, so that instances of modules that have many begin sooner.
+//
 // It accepts core modules of WebAssembly 2.0 that import functions alone, fd_read among them. It counts nothing of what
 // these do: hosts charge for it. It refuses shared memories, growing tables, exceptions, tail calls, and everything newer, with an error
 // that says what to change. It does not check types: whoever compiles the result does. But indices that would reach what

@@ -316,6 +316,7 @@ func FuzzRewrite(f *testing.F) {
 	f.Add(assemble(sum))
 	f.Add(assemble(recurse, sum))
 	f.Add([]byte("\x00asm\x01\x00\x00\x00"))
+	f.Add(append(assemble(sum), section(dataSection, dataSectionOf([]place{{100, []byte{1}}, {103, []byte{2}}, {50, []byte{3}}}))...))
 	f.Fuzz(func(t *testing.T, module []byte) {
 		rewritten, err := Rewrite(module, 1000)
 		var own *Error

@@ -42,6 +42,9 @@ const (
 	globalSection = 6
 	exportSection = 7
 	codeSection   = 10
+	dataSection   = 11
+
+	dataCountSection = 12
 )
 
 // module is what has to be known of a module to rewrite its functions.
@@ -105,6 +108,13 @@ func Rewrite(code []byte, depth int32) (rewritten []byte, err error) {
 			content = m.exportSection(sections[id])
 		case codeSection:
 			content = bodies
+		case dataSection:
+			// With a count of segments ahead of the code, the code may use them by number.
+			if s := sections[id]; s != nil && sections[dataCountSection] == nil {
+				content = joined(s)
+			} else if s != nil {
+				content = s.b
+			}
 		default:
 			if s := sections[id]; s != nil {
 				content = s.b

@@ -61,6 +61,26 @@ func (r *reader) u32() uint32 {
 	}
 }
 
+func (r *reader) i32() int32 {
+	var v int64
+	for shift := 0; ; shift += 7 {
+		c := r.byte()
+		v |= int64(c&0x7f) << shift
+		if c < 0x80 {
+			if c&0x40 != 0 {
+				v |= -1 << (shift + 7)
+			}
+			if v != int64(int32(v)) {
+				r.fail("a number is too large")
+			}
+			return int32(v)
+		}
+		if shift >= 28 {
+			r.fail("a number is too large")
+		}
+	}
+}
+
 // skipSigned skips a signed number of at most so many bytes.
 func (r *reader) skipSigned(bytes int) {
 	for range bytes {
